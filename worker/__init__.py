@@ -1,0 +1,1 @@
+"""How a job runs: the process and what it stands on."""

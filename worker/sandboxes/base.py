@@ -1,0 +1,126 @@
+"""What every provider offers. Jobs use only this; drivers know nothing of Celery or of the jobs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from worker.failures.model import EndedBy, Failure
+from worker.sandboxes.deadline import Deadline
+
+LABEL_RUN = "sandferry.run"
+"""Label that binds a sandbox to a run; ``connect`` refuses a sandbox without it."""
+LABEL_REQUEST = "sandferry.request"
+"""Label that binds a sandbox to the one create that made it (the task id)."""
+
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A finished command. ``exit_code`` is ``None`` when a signal ended it or its end is unknown."""
+
+    exit_code: int | None
+    signal: str | None
+    ended_by: EndedBy
+    stdout: bytes = field(default=b"", repr=False)
+    stderr: bytes = field(default=b"", repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """The command ended by itself with exit code 0."""
+        return self.ended_by is EndedBy.ITSELF and self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A sandbox to be made. ``None`` leaves a value to the provider's setting. Sizes are mebibytes."""
+
+    image: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    memory_mb: int | None = None
+    cpus: float | None = None
+    pids: int | None = None
+    strict: bool = False
+    ttl: float = 3600.0
+    """Seconds of lease that the sandbox starts with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Absolute POSIX paths inside a sandbox."""
+
+    workspace: str
+    repos: str
+    scratch: str
+    """Sandferry's own private directory (0700), on the sandbox's persistent disk."""
+
+
+class Sandbox(Protocol):
+    """A sandbox that is ours. Every call is bounded by its deadline; past it nothing of ours runs on."""
+
+    @property
+    def id(self) -> str:
+        """The provider's id."""
+
+    @property
+    def provider(self) -> str:
+        """The provider's name, ``docker`` for one."""
+
+    @property
+    def layout(self) -> Layout:
+        """Where things lie inside."""
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        deadline: Deadline,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        stdin: bytes | None = None,
+        output_limit: int = MEBIBYTE,
+    ) -> Completed:
+        """Run a command without a shell, in a built environment (``LC_ALL=C`` and ``env``, nothing else).
+
+        ``output_limit`` bounds each stream in bytes; a stream that passes it ends the command
+        (``ended_by=output_limit``). When the deadline passes or the run is cancelled the process group is
+        ended (TERM, grace, KILL) and its end confirmed; unconfirmed raises a ``timeout_ambiguous`` failure.
+        A non-zero exit is not an error. The provider's own faults are raised as the SDK raised them:
+        :meth:`Provider.facts` reads them.
+        """
+
+    def write(self, path: str, data: bytes | Iterable[bytes], *, deadline: Deadline, mode: int = 0o600) -> None:
+        """Write a file, streamed; it appears whole or not at all."""
+
+    def read(self, path: str, *, deadline: Deadline, offset: int = 0) -> Iterator[bytes]:
+        """Stream a file from ``offset`` bytes on."""
+
+    def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
+        """Leave a lease of at least ``seconds``; never shortens one."""
+
+    def release(self, *, deadline: Deadline) -> None:
+        """End the sandbox and all in it. Ending one that is gone already is success."""
+
+
+class Provider(Protocol):
+    """One provider of sandboxes."""
+
+    @property
+    def name(self) -> str:
+        """The name requests use."""
+
+    def find(self, labels: Mapping[str, str], *, deadline: Deadline) -> list[Sandbox]:
+        """Every sandbox of ours that has all these labels exactly; oldest first."""
+
+    def create(self, spec: Spec, labels: Mapping[str, str], *, deadline: Deadline) -> Sandbox:
+        """Make a sandbox, never blindly: an ambiguous create looks for the labels before it makes another."""
+
+    def connect(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> Sandbox:
+        """The sandbox with this id, if it has all these labels.
+
+        :raises InvalidRequest: ``sandbox_id`` is not ours (``foreign_sandbox``).
+        :raises OperationFailed: it is gone (``sandbox_lost``).
+        """
+
+    def facts(self, exc: BaseException, *, operation: str, stage: str) -> Failure:
+        """Read an exception of this provider's SDK."""
