@@ -1,0 +1,1 @@
+"""`sandbox.clone`: a repository into a sandbox."""

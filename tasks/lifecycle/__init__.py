@@ -1,0 +1,1 @@
+"""`sandbox.extend` and `sandbox.release`."""

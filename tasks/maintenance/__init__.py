@@ -1,0 +1,1 @@
+"""The sweep: lapsed tasks, released and expired sandboxes."""

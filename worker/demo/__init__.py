@@ -1,0 +1,1 @@
+"""The demo: a broker, a GitHub double and a worker on this machine."""

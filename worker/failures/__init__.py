@@ -1,0 +1,1 @@
+"""Facts -> category -> verdict -> cause; pure, standard library only."""

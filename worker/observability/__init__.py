@@ -1,0 +1,1 @@
+"""Logs and Sentry: what operators see."""

@@ -1,0 +1,1 @@
+"""The Task base class: a verdict becomes a countdown; the attempt record decides who runs."""

@@ -1,0 +1,1 @@
+"""Sealed secrets, the key ring, GitHub App tokens, redaction."""

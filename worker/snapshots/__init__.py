@@ -1,0 +1,1 @@
+"""One way to turn a work tree into a git tree, without touching the git directory it belongs to."""

@@ -1,0 +1,1 @@
+"""Attempt records, run events, diagnostics: what outlives a process."""
