@@ -1,0 +1,135 @@
+"""What an operator sets, all of it by environment variables with the prefix ``SANDFERRY_``.
+
+Secrets come from files (``*_FILE``): a variable is inherited by every subprocess, a file is not.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Names = Annotated[tuple[str, ...], NoDecode]
+"""A comma-separated list."""
+
+
+class Settings(BaseSettings):
+    """Every setting, its unit and its default."""
+
+    model_config = SettingsConfigDict(env_prefix="SANDFERRY_", frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    # Where messages, results and records live. The record store must be Redis or Valkey.
+    broker_url: str = "redis://127.0.0.1:6379/0"
+    result_backend: str | None = None
+    """Defaults to the broker when that is Redis, else to ``state_url``."""
+    state_url: str | None = None
+    """Attempt records, events, leases. Defaults to the broker when that is Redis."""
+    key_prefix: str = Field("sandferry", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
+    """Starts every key of the record store, so that two installations can share a server."""
+
+    # Time. Seconds throughout.
+    clone_deadline: Seconds = 300
+    """All attempts of a clone together, unless the request says otherwise."""
+    deadline_max: Seconds = 3600
+    """The longest deadline a request may ask for."""
+    lease: Seconds = Field(30, ge=3)
+    """A body whose worker has not been heard of for this long is given to another."""
+    sweep_every: Seconds = 10
+    queue_wait: Seconds = 3600
+    """A retry that waited longer than this past its due time is given up."""
+    visibility_timeout: Seconds = 7200
+    """Redis only: when the broker hands an unacknowledged message out again (kombu's term)."""
+    result_expires: Seconds = 86_400
+    record_ttl: Seconds = 172_800
+    """How long an attempt record outlives its last change; longer than results live."""
+    events_ttl: Seconds = 604_800
+    soft_shutdown: Seconds = 25
+    """How long running tasks may still end after SIGQUIT, or SIGTERM under REMAP_SIGTERM."""
+    keep_default: Seconds = 3600
+    """Lease of a sandbox between jobs when a request does not say."""
+    keep_max: Seconds = 86_400
+    replication_horizon: Seconds = 60
+    """How long GitHub may take to know a token it has minted (kargo#5610, auth-app.js#65)."""
+
+    eta_task_limit: int = Field(20_000, ge=100)
+    """Waiting retries a worker holds (8.4 KB each); past it new work waits behind them."""
+
+    # Sandboxes.
+    allow_local: bool = False
+    """The local driver runs commands as the worker's own user; for development."""
+    local_root: Path = Path("/var/lib/sandferry/local")
+    docker_url: str | None = None
+    """The engine; defaults to ``DOCKER_HOST`` or the usual socket."""
+    docker_image: str = "sandferry/sandbox:latest"
+    docker_images: Names = ()
+    """Patterns of further images that a request may name."""
+    docker_network: str = "bridge"
+
+    # Git.
+    http_hosts: Names = ()
+    """``host`` or ``host:port`` for which plain http is allowed. Tokens travel in the clear to them."""
+    git_proxy: str | None = None
+    git_ca_file: str | None = None
+    """A path inside the sandbox."""
+
+    # Secrets.
+    keyring_file: Path | None = None
+    github_app_id: str | None = None
+    github_app_key_file: Path | None = None
+    github_api_url: str = "https://api.github.com"
+    github_url: str = "https://github.com"
+    """Only repositories beneath this address are given a minted token."""
+
+    # Watching.
+    diagnostics_dir: Path = Path("/var/lib/sandferry/diagnostics")
+    diagnostics_max_bytes: int = Field(64 * 1024 * 1024, ge=1024 * 1024)
+    diagnostics_ttl: Seconds = 604_800
+    log_format: Literal["json", "console"] = "json"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    sentry_dsn_file: Path | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
+        for name in ("docker_images", "http_hosts"):
+            value = values.get(name)
+            if isinstance(value, str):
+                values[name] = tuple(part.strip() for part in value.split(",") if part.strip())
+        return values
+
+    @model_validator(mode="after")
+    def _check(self) -> "Settings":
+        if self.visibility_timeout <= self.deadline_max + 300:
+            raise ValueError(
+                "visibility_timeout must exceed deadline_max by more than 300 s, or Redis hands running tasks out again"
+            )
+        if self.record_ttl <= max(self.visibility_timeout, self.result_expires):
+            raise ValueError(
+                "record_ttl must exceed visibility_timeout and result_expires, or a late copy finds no record"
+            )
+        if not is_redis(self.records_url):
+            raise ValueError("state_url must be a redis:// or rediss:// address when the broker is not Redis")
+        return self
+
+    @property
+    def records_url(self) -> str:
+        """Where the attempt records live."""
+        return self.state_url or self.broker_url
+
+    @property
+    def results_url(self) -> str:
+        """Where Celery keeps results."""
+        return self.result_backend or self.records_url
+
+
+def is_redis(url: str) -> bool:
+    """Whether ``url`` names a Redis or Valkey server."""
+    return url.partition("://")[0] in {"redis", "rediss", "unix", "redis+socket"}
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process, read once."""
+    return Settings()

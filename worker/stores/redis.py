@@ -1,0 +1,44 @@
+"""The connection to the record store, and the Lua scripts that act on it."""
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import redis
+from redis.backoff import ExponentialBackoff
+from redis.commands.core import Script
+from redis.retry import Retry
+
+Client = redis.Redis
+StoreError = redis.RedisError
+
+SOCKET_TIMEOUT = 5.0
+"""Seconds; a store that answers slower than this is treated as away."""
+
+
+def connect(url: str) -> Client:
+    """Make a client that reconnects: 3 tries within about half a second, then :data:`StoreError`."""
+    return redis.Redis.from_url(
+        url,
+        decode_responses=True,
+        socket_timeout=SOCKET_TIMEOUT,
+        socket_connect_timeout=SOCKET_TIMEOUT,
+        health_check_interval=30,
+        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+        retry_on_error=[redis.ConnectionError, redis.TimeoutError],
+    )
+
+
+@lru_cache
+def _source(name: str) -> str:
+    return files("worker.stores").joinpath("lua", f"{name}.lua").read_text(encoding="ascii")
+
+
+def script(client: Client, name: str) -> Script:
+    """Register the Lua script ``name``; it is sent once and called by its digest."""
+    return client.register_script(_source(name))
+
+
+def text(value: Any) -> str:
+    """Read a reply that is a string or nil."""
+    return "" if value is None else str(value)
