@@ -70,6 +70,10 @@ class Sandbox(Protocol):
     def layout(self) -> Layout:
         """Where things lie inside."""
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels it was created with."""
+
     def run(
         self,
         argv: Sequence[str],
@@ -98,6 +102,9 @@ class Sandbox(Protocol):
     def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
         """Leave a lease of at least ``seconds``; never shortens one."""
 
+    def lease_until(self, *, deadline: Deadline) -> float:
+        """When the lease ends, in seconds since the epoch; what the reaper goes by."""
+
     def release(self, *, deadline: Deadline) -> None:
         """End the sandbox and all in it. Ending one that is gone already is success."""
 
@@ -109,7 +116,7 @@ class Provider(Protocol):
     def name(self) -> str:
         """The name requests use."""
 
-    def find(self, labels: Mapping[str, str], *, deadline: Deadline) -> list[Sandbox]:
+    def find(self, labels: Mapping[str, str], *, deadline: Deadline) -> Sequence[Sandbox]:
         """Every sandbox of ours that has all these labels exactly; oldest first."""
 
     def create(self, spec: Spec, labels: Mapping[str, str], *, deadline: Deadline) -> Sandbox:
