@@ -1,0 +1,19 @@
+"""Wait for a condition with a deadline; never sleep and hope."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def until(condition: Callable[[], T], *, seconds: float = 30.0, what: str = "condition", pause: float = 0.05) -> T:
+    """The first truthy answer of ``condition``."""
+    end = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() >= end:
+            raise AssertionError(f"{what} did not hold within {seconds} s; last answer: {answer!r}")
+        time.sleep(pause)
