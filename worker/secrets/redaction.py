@@ -12,7 +12,7 @@ from worker.secrets.literals import Literals, forms
 from worker.secrets.shapes import MASK, redact_shapes
 from worker.secrets.streams import LiteralStage, RedactedStream
 
-__all__ = ["MASK", "TAIL_LIMIT", "Redactor", "strip_controls"]
+__all__ = ["MASK", "TAIL_LIMIT", "Redactor", "strip_controls", "tail"]
 
 TAIL_LIMIT = 8192
 """Bytes of a failed command's output that are kept for operators (design, section 4)."""
@@ -64,21 +64,26 @@ class Redactor:
         """
         return RedactedStream(self._literals)
 
-    def tail(self, output: str | bytes, limit: int = TAIL_LIMIT) -> str:
-        """The last ``limit`` bytes (UTF-8) of a command's output that an operator may read.
+    def mask_cut_end(self, text: str) -> str:
+        """``text``, redacted before, with the beginning of a secret at its very end masked.
 
-        Redacted, stripped of terminal control, redacted again (an escape may split a token), and only then
-        cut, between characters. The beginning of a secret at the very end, where the command was stopped
-        in the middle of it, is masked too.
+        A command that was stopped in the middle of its output may have been so in the middle of a secret.
         """
-        text = output.decode(errors="replace") if isinstance(output, bytes) else output
-        text = self.redact(strip_controls(self.redact(text)))
         start = self._literals.open_at(text)
-        if len(text) - start >= MIN_PARTIAL:
-            text = text[:start] + MASK
-        encoded = text.encode(errors="replace")
-        return encoded[max(0, len(encoded) - limit) :].decode(errors="ignore")
+        return text[:start] + MASK if len(text) - start >= MIN_PARTIAL else text
 
     def _redact_literals(self, text: str) -> str:
         stage = LiteralStage(self._literals)
         return stage.feed(text) + stage.flush()
+
+
+def tail(output: str | bytes, redactor: Redactor, limit: int = TAIL_LIMIT) -> str:
+    """The last ``limit`` bytes (UTF-8) of a command's output that an operator may read.
+
+    Redacted, stripped of terminal control, redacted again (an escape may split a token), and only then cut,
+    between characters.
+    """
+    text = output.decode(errors="replace") if isinstance(output, bytes) else output
+    text = redactor.redact(strip_controls(redactor.redact(text)))
+    encoded = redactor.mask_cut_end(text).encode(errors="replace")
+    return encoded[max(0, len(encoded) - limit) :].decode(errors="ignore")
