@@ -1,0 +1,113 @@
+"""Refusals. While a minted token is fresh most of them mean only that a server does not know it yet."""
+
+from worker.failures.model import Category
+from worker.failures.rules import Rule, shape
+
+AUTH_RULES = (
+    Rule(
+        name="host_key",
+        category=Category.AUTH_DENIED,
+        reason="host_key",
+        why="ssh: the server is not the one we know",
+        example="Host key verification failed.\nfatal: Could not read from remote repository.",
+        text=shape(
+            "host key verification failed", "remote host identification has changed", "no matching host key type"
+        ),
+    ),
+    Rule(
+        name="ssh_denied",
+        category=Category.AUTH_DENIED,
+        reason="credential_rejected",
+        why="ssh: no key that the server takes",
+        example="git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+        text=shape(r"permission denied \(", "too many authentication failures", "load key [^\n]{1,200}: "),
+        hides_replication=True,
+    ),
+    Rule(
+        name="prompt_disabled",
+        category=Category.AUTH_DENIED,
+        reason="credential_missing",
+        why="git has nothing (more) to offer; with a token in a header a 401 says the same (facts 5.1)",
+        example="fatal: could not read Username for 'https://github.com': terminal prompts disabled",
+        text=shape(
+            "could not read (?:username|password)",
+            "terminal prompts disabled",
+            "git credentials for [^\n]{1,300} not found",
+        ),
+        hides_replication=True,
+    ),
+    Rule(
+        name="push_denied",
+        category=Category.AUTH_DENIED,
+        reason="permission_missing",
+        why="GitHub: the credential is known but may not do this",
+        example="remote: Write access to repository not granted.",
+        text=shape(
+            "write access to repository not granted",
+            r"permission to [^\n]{1,300} denied",
+            "protected branch",
+            "not allowed to push",
+            "access forbidden",
+            "you are not allowed to",
+        ),
+        hides_replication=True,
+    ),
+    Rule(
+        name="proxy_authentication",
+        category=Category.AUTH_DENIED,
+        reason="proxy_denied",
+        why="curl: the proxy wants credentials, no server was asked",
+        example="fatal: unable to access 'https://github.com/o/r/': Received HTTP code 407 from proxy after CONNECT",
+        text=shape(r"code 407 from proxy", "proxy authentication required", "connect tunnel failed, response 407"),
+    ),
+    Rule(
+        name="proxy_refused",
+        category=Category.POLICY_DENIED,
+        reason="proxy_denied",
+        why="curl: the proxy does not let us go there",
+        example="fatal: unable to access 'https://github.com/o/r/': Received HTTP code 403 from proxy after CONNECT",
+        text=shape(r"code 40[0-6] from proxy", r"connect tunnel failed, response 40[0-6]"),
+    ),
+    Rule(
+        name="repository_not_found",
+        category=Category.NOT_FOUND,
+        reason="repository_not_found",
+        why="git with and without a body (facts 5.1); hosts hide what a credential may not see as absent",
+        example="fatal: repository 'https://github.com/owner/repo/' not found",
+        text=shape(
+            r"repository '[^'\n]{1,400}' not found",
+            "repository not found",
+            "project you were looking for could not be found",
+            "tf401019",
+            r"^(?:remote|error|fatal): not found",
+            "could not find repository",
+            "git_repo_not_found",
+        ),
+        hides_replication=True,
+    ),
+    Rule(
+        name="credential_rejected",
+        category=Category.AUTH_DENIED,
+        reason="credential_rejected",
+        why="git, GitHub, GitLab, registries and the SDKs on a credential they do not take",
+        example="fatal: Authentication failed for 'https://github.com/owner/repo/'",
+        text=shape(
+            "authentication failed",
+            "bad credentials",
+            "invalid username or (?:password|token)",
+            "invalid credentials",
+            "http basic: access denied",
+            "support for password authentication was removed",
+            "password authentication is not supported",
+            "access denied",
+            "authentication required",
+            "invalid access token",
+            "check your credentials",
+            "authorization header is malformed",
+            "token (?:has )?expired",
+            "gitauthexception",
+            "git_auth_failed",
+        ),
+        hides_replication=True,
+    ),
+)

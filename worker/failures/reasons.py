@@ -1,0 +1,44 @@
+"""The closed list of reasons: why a failure happened, in one stable word."""
+
+
+def words(lines: str) -> frozenset[str]:
+    """Split a text of words into a closed list."""
+    return frozenset(lines.split())
+
+
+REASONS = words("""
+    unknown other
+
+    cancelled deadline soft_time_limit hard_timeout output_limit killed terminated crashed process_limit
+    command_timeout program_missing queue_wait expired worker_lost attempts_exhausted
+
+    rate_limit sso_required ip_not_allowed suspended repository_blocked lfs_quota permission_missing
+    credential_rejected credential_missing host_key proxy_denied token_replication token_expired secret_binding
+    secret_unreadable key_unknown not_installed not_covered unsigned
+
+    disk_full disk_quota out_of_memory file_not_written read_only file_denied remote_failed
+
+    promisor_object bundle_truncated bundle_prerequisites pack_truncated object_corrupt archive_invalid
+    archive_unsafe digest_mismatch size_mismatch head_mismatch checkout_incomplete credential_persisted
+
+    index_lock unfinished_operation ref_missing commit_missing destination_taken dubious_ownership
+    not_a_repository path_invalid conflict git_too_old submodule_invalid moved lfs_object_missing
+    repository_not_found not_found layout_invalid owner_directory symlink vanished_file files_changing
+
+    container_gone container_stopped sandbox_gone sandbox_stopped foreign_sandbox process_gone image_missing
+    registry_denied state_change name_taken sandbox_spec daemon_unreachable container_starting no_capacity
+    account_quota not_ready port_closed provider_unknown provider_disabled kill_unconfirmed create_ambiguous
+
+    server_error server_timeout malformed_answer bad_request tls_invalid dns connect_failed stalled
+    connection_reset read_timeout hung_up
+
+    missing required unsupported malformed too_long too_large too_small out_of_range not_https schema
+    unknown_field wrong_type empty unsafe_path exclusive already_terminal fenced
+
+    transient_network transient_server rate_limited auth_denied invalid_request policy_denied resource_exhausted
+    sandbox_lost timeout_ambiguous operation_in_progress corrupt_data
+""")
+"""A step that sets ``Failure.reason`` takes it from here; any other word leaves the worker as ``other``.
+
+The last group lets a category stand for itself when a step knows no more.
+"""
