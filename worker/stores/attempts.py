@@ -73,9 +73,7 @@ class AttemptStore:
         self._cancels = f"{prefix}:cancel:"
         self._lease = _ms(lease)
         self._ttl = _ms(record_ttl)
-        self._scripts = {
-            name: script(client, name) for name in ("begin", "end", "renew", "disown", "close", "lapsed")
-        }
+        self._scripts = {name: script(client, name) for name in ("begin", "end", "renew", "disown", "close", "lapsed")}
 
     def begin(self, task_id: str, *, attempt: int, owner: str, envelope: str, run_id: str) -> Begun | Turned:
         """Ask to run attempt ``attempt`` (1-based) of ``task_id``; the first of two round trips a body makes."""
@@ -101,13 +99,15 @@ class AttemptStore:
         self, task_id: str, *, fence: int, payload: Any, cause: str, countdown: float, spent: float, carry: str
     ) -> bool:
         """Note that the next attempt is due in ``countdown`` seconds. False: another owner holds the task."""
-        return self._end(task_id, fence, "waiting", payload, cause, countdown, spent, carry)
+        times = (_ms(countdown), _ms(spent), _ms(GRACE), self._ttl)
+        return self._end(task_id, fence, "waiting", json.dumps(payload), cause, *times, carry)
 
     def end_terminal(
         self, task_id: str, *, fence: int, state: Terminal, payload: Any, cause: str, spent: float
     ) -> bool:
         """Write the final outcome. False: another owner holds the task."""
-        return self._end(task_id, fence, state, payload, cause, 0, spent, "")
+        times = (0, _ms(spent), _ms(GRACE), self._ttl)
+        return self._end(task_id, fence, state, json.dumps(payload), cause, *times, "")
 
     def renew(self, task_id: str, *, fence: int, run_id: str) -> tuple[bool, bool]:
         """Give a sign of life; replies (still ours, run is cancelled)."""
@@ -135,9 +135,7 @@ class AttemptStore:
 
     def lapsed(self, limit: int) -> list[Record]:
         """Take tasks whose lease, due time or confirmation has lapsed; each is put off at the same time."""
-        ids = self._scripts["lapsed"](
-            keys=[self._index], args=[self._records, _ms(GRACE), _ms(LONGEST_WAIT), limit]
-        )
+        ids = self._scripts["lapsed"](keys=[self._index], args=[self._records, _ms(GRACE), _ms(LONGEST_WAIT), limit])
         return [record for record in map(self.read, ids) if record is not None]
 
     def confirm(self, task_id: str) -> None:
@@ -175,18 +173,9 @@ class AttemptStore:
             if record is not None:
                 yield record
 
-    def _end(
-        self, task_id: str, fence: int, state: str, payload: Any, cause: str, countdown: float, spent: float, carry: str
-    ) -> bool:
-        return bool(
-            self._scripts["end"](
-                keys=[self._record(task_id), self._index],
-                args=[
-                    task_id, fence, state, json.dumps(payload), cause,
-                    _ms(countdown), _ms(spent), _ms(GRACE), self._ttl, carry,
-                ],
-            )
-        )  # fmt: skip
+    def _end(self, task_id: str, *outcome: Any) -> bool:
+        """Run the end script; ``outcome`` in the order of its arguments."""
+        return bool(self._scripts["end"](keys=[self._record(task_id), self._index], args=[task_id, *outcome]))
 
     def _record(self, task_id: str) -> str:
         return self._records + task_id

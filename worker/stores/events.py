@@ -18,9 +18,13 @@ MAX_EVENTS = 2000
 """Entries a run keeps; a run of three jobs writes about twenty."""
 
 DATA_KEYS = frozenset(
-    "attempt attempts bytes cause category code commit credential delay_ms deadline_ms duration_ms effect exit_code "
-    "http_status job outcome provider reason ref sandbox_id stage task_id ttl_s adopted".split()
-)
+    {
+        "adopted", "attempt", "attempts", "bytes", "category", "cause", "code", "commit", "credential", "deadline_ms",
+        "delay_ms", "duration_ms", "effect", "exit_code", "http_status", "job", "outcome", "provider", "reason",
+        "sandbox_id", "stage", "task_id", "ttl_s",
+    }
+)  # fmt: skip
+"""Every key an event may carry."""
 _SAFE_STRING = re.compile(r"[A-Za-z0-9_.:/=; \-]{0,512}")
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import redis
 from redis.backoff import ExponentialBackoff
-from redis.commands.core import Script
 from redis.retry import Retry
 
-Client = redis.Redis
+Client = Any
+"""A `redis.Redis`; its own types are the union of its sync and async replies, so ours are checked here."""
 StoreError = redis.RedisError
 
 SOCKET_TIMEOUT = 5.0
@@ -34,7 +34,7 @@ def _source(name: str) -> str:
     return files("worker.stores").joinpath("lua", f"{name}.lua").read_text(encoding="ascii")
 
 
-def script(client: Client, name: str) -> Script:
+def script(client: Client, name: str) -> Any:
     """Register the Lua script ``name``; it is sent once and called by its digest."""
     return client.register_script(_source(name))
 

@@ -1,0 +1,35 @@
+"""`maintenance.sweep`: what must happen although nobody asks for it."""
+
+from typing import Any, ClassVar
+
+from tasks.maintenance.reap import reap
+from tasks.maintenance.republish import republish
+from tasks.maintenance.request import SweepRequest, parse
+from worker.app import app
+from worker.failures.schedule import Schedule
+from worker.retrying.attempt import Attempt
+from worker.retrying.task import ClassifiedTask
+
+
+class Sweep(ClassifiedTask):
+    """Sent by beat; several at once do no harm."""
+
+    name = "maintenance.sweep"
+    operation: ClassVar[str] = "sweep"
+    code: ClassVar[str] = "internal_error"
+    schedule: ClassVar[Schedule] = Schedule(attempts=1, countdowns=(), deadline=120)
+    ignore_result = True
+
+    def parse(self, payload: Any) -> SweepRequest:
+        """Validate the request."""
+        return parse(payload)
+
+    def execute(self, request: SweepRequest, attempt: Attempt) -> dict[str, Any]:  # noqa: ARG002 - nothing is asked
+        """Bring back lapsed tasks, then end sandboxes; returns what was done."""
+        attempt.at("republish")
+        brought_back = republish(self.app, self.services.attempts)
+        attempt.at("reap")
+        return {"tasks": dict(brought_back), "sandboxes": dict(reap(self.services))}
+
+
+sweep = app.register_task(Sweep())

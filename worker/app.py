@@ -1,0 +1,125 @@
+"""The Celery app: queues, routes, delivery rules and the signals that set a process up."""
+
+from typing import Any
+
+from celery import Celery
+from celery.signals import setup_logging, task_revoked, worker_init
+from kombu.entity import Queue
+
+from worker.failures.cause import Cause
+from worker.failures.model import Category
+from worker.observability import logs, sentry
+from worker.retrying import causes, outcome
+from worker.retrying.message import run_id_of
+from worker.retrying.services import services
+from worker.settings import Settings, is_redis, settings
+from worker.stores.redis import StoreError
+
+log = logs.logger(__name__)
+
+QUEUES = ("clone", "copy_back", "dispatch", "lifecycle", "maintenance")
+ROUTES = {
+    "sandbox.clone": {"queue": "clone"},
+    "sandbox.*": {"queue": "lifecycle"},
+    "maintenance.*": {"queue": "maintenance"},
+}
+TASKS = ("tasks.clone.task", "tasks.lifecycle.task", "tasks.maintenance.task")
+
+HARD_LIMIT_MARGIN = 120.0
+"""Seconds past the longest deadline after which the pool kills a body; our own deadlines come first."""
+
+
+def configuration(config: Settings) -> dict[str, Any]:
+    """Celery's settings. Each that is not a default has its reason in docs/operations.md."""
+    hard = config.deadline_max + HARD_LIMIT_MARGIN
+    return {
+        "broker_url": config.broker_url,
+        "result_backend": config.results_url,
+        "include": TASKS,
+        # Delivery: a message is acknowledged when its outcome is stored.
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "task_track_started": False,
+        "worker_prefetch_multiplier": 1,
+        "worker_disable_prefetch": is_redis(config.broker_url),
+        "worker_eta_task_limit": config.eta_task_limit,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "worker_soft_shutdown_timeout": config.soft_shutdown,
+        "worker_enable_soft_shutdown_on_idle": True,
+        "task_time_limit": hard,
+        "task_soft_time_limit": hard - HARD_LIMIT_MARGIN / 2,
+        "broker_transport_options": _transport_options(config),
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "task_publish_retry_policy": {"max_retries": 5, "interval_start": 0, "interval_step": 0.2, "interval_max": 1},
+        # Results: bounded retries, so that a backend that stays away is noticed.
+        "result_backend_always_retry": True,
+        "result_backend_max_retries": 20,
+        "result_expires": config.result_expires,
+        "result_extended": False,
+        # Formats: JSON only, both ways.
+        "task_serializer": "json",
+        "result_serializer": "json",
+        "accept_content": ["json"],
+        "result_accept_content": ["json"],
+        # What is seen.
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
+        "worker_send_task_events": True,
+        "task_send_sent_event": False,
+        # Queues.
+        "task_queues": [Queue(name) for name in QUEUES],
+        "task_routes": ROUTES,
+        "task_default_queue": "lifecycle",
+        "task_create_missing_queues": False,
+        "beat_schedule": {
+            "sweep": {
+                "task": "maintenance.sweep",
+                "schedule": config.sweep_every,
+                "kwargs": {"request": {"schema": 1}},
+                "options": {"expires": config.sweep_every * 3},
+            }
+        },
+    }
+
+
+def _transport_options(config: Settings) -> dict[str, Any]:
+    if is_redis(config.broker_url):
+        return {
+            "visibility_timeout": config.visibility_timeout,
+            "socket_timeout": 30,
+            "socket_keepalive": True,
+            "health_check_interval": 30,
+        }
+    return {"confirm_publish": True}
+
+
+def make_app(config: Settings) -> Celery:
+    """Make the app of a worker, of beat or of a command."""
+    made = Celery("sandferry", set_as_current=True)
+    made.conf.update(configuration(config))
+    return made
+
+
+app = make_app(settings())
+
+
+@setup_logging.connect
+def _logging(**_: Any) -> None:
+    logs.configure(settings())
+
+
+@worker_init.connect
+def _before_the_pool_forks(**_: Any) -> None:
+    sentry.init(settings())
+
+
+@task_revoked.connect
+def _close_revoked(request: Any = None, expired: bool = False, **_: Any) -> None:  # noqa: FBT001, FBT002 - Celery's names
+    """Close the record of a revoked task, or the sweep would bring the task back."""
+    cause = Cause.of(causes.EXPIRED if expired else causes.REVOKED)
+    payload = outcome.closed(cause, Category.CANCELLED, run_id=run_id_of(request.kwargs or {}))
+    try:
+        services().attempts.close(request.id, state="cancelled", payload=payload, cause=str(cause))
+    except StoreError:
+        log.warning("record not closed, left to the sweep", task_id=request.id)

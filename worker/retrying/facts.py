@@ -1,0 +1,53 @@
+"""An exception of any origin -> the facts of a failure."""
+
+from collections.abc import Iterator
+
+from celery.exceptions import SoftTimeLimitExceeded
+
+from worker.failures.model import Cancelled, Category, EndedBy, Failure, InvalidRequest, OperationFailed
+from worker.retrying.attempt import Attempt
+from worker.stores.redis import StoreError
+
+
+def chain(exc: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and what it was raised from or while handling, each once."""
+    seen: set[int] = set()
+    queue: list[BaseException | None] = [exc]
+    while queue:
+        link = queue.pop(0)
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        queue += [link.__cause__, link.__context__]
+
+
+def facts(exc: BaseException, attempt: Attempt) -> Failure:
+    """Read an exception. A soft time limit or a cancel anywhere in its chain outranks all else: SDKs wrap both."""
+    operation, stage = attempt.operation, attempt.stage
+    for link in chain(exc):
+        if isinstance(link, Cancelled):
+            return Failure(
+                operation=operation, stage=stage, category=Category.CANCELLED, reason="cancelled",
+                ended_by=EndedBy.CANCELLED,
+            )  # fmt: skip
+        if isinstance(link, SoftTimeLimitExceeded):
+            return Failure(operation=operation, stage=stage, ended_by=EndedBy.DEADLINE, reason="soft_time_limit")
+    if attempt.deadline.cancel.is_set():
+        return Failure(operation=operation, stage=stage, category=Category.CANCELLED, reason="cancelled")
+    match exc:
+        case OperationFailed():
+            return exc.failure
+        case InvalidRequest():
+            return Failure(
+                operation=operation, stage=stage, category=Category.INVALID_REQUEST, reason=exc.reason,
+                field_name=exc.field_name,
+            )  # fmt: skip
+        case StoreError():
+            return Failure(
+                operation=operation, stage=stage, category=Category.TRANSIENT_SERVER, reason="store_unreachable"
+            )
+    if attempt.provider is not None:
+        return attempt.provider.facts(exc, operation=operation, stage=stage)
+    name = f"{type(exc).__module__}.{type(exc).__qualname__}"
+    return Failure(operation=operation, stage=stage, exception=name, text=str(exc))

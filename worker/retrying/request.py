@@ -1,0 +1,61 @@
+"""The worker's side of a message: arguments are never shown, a dead body frees its lease."""
+
+from typing import Any
+
+from billiard.exceptions import WorkerLostError
+from celery.worker.request import Request
+from celery.worker.state import task_ready
+
+from worker.failures.cause import Cause
+from worker.failures.model import Category
+from worker.observability.logs import logger
+from worker.retrying import causes, outcome
+from worker.retrying.failed import TaskFailed
+from worker.retrying.message import owner, run_id_of
+from worker.retrying.services import services
+from worker.stores.redis import StoreError
+
+log = logger(__name__)
+
+HIDDEN = "<hidden>"
+
+
+class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
+    """Runs in the worker's main process."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Celery puts these into logs, events and `inspect`, and loses a producer's own on every retry.
+        self._argsrepr = self._kwargsrepr = HIDDEN
+        self._request_dict["argsrepr"] = self._request_dict["kwargsrepr"] = HIDDEN
+
+    def info(self, safe: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002 - Celery's signature
+        """Describe the request to `inspect`, without its arguments."""
+        return super().info(safe=True)
+
+    def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:  # noqa: FBT001, FBT002
+        """Before a lost worker's message goes back to the queue, free the lease of the body that died."""
+        exc = getattr(exc_info.exception, "exc", exc_info.exception)
+        if isinstance(exc, WorkerLostError | SystemExit | KeyboardInterrupt) and self.worker_pid:
+            try:
+                services().attempts.disown(self.id, owner=owner(self.hostname, self.worker_pid))
+            except StoreError:
+                log.warning("lease not freed, left to the sweep", task_id=self.id)
+        return super().on_failure(exc_info, send_failed_event, return_ok)
+
+    def on_timeout(self, soft: bool, timeout: float) -> Any:  # noqa: FBT001
+        """A hard time limit killed the body: tell the client in our form. A soft one is the body's own affair."""
+        if soft:
+            return super().on_timeout(soft, timeout)
+        task_ready(self)
+        cause = Cause.of(causes.HARD_TIMEOUT)
+        payload = outcome.closed(cause, Category.TIMEOUT_AMBIGUOUS, run_id=run_id_of(self.kwargs))
+        try:
+            services().attempts.close(self.id, state="failed", payload=payload, cause=str(cause))
+        except StoreError:
+            log.warning("record not closed, left to the sweep", task_id=self.id)
+        failed = TaskFailed(payload)
+        log.error("hard time limit", task_id=self.id, timeout_s=timeout)
+        self.task.backend.mark_as_failure(self.id, failed, request=self._context, store_result=self.store_errors)
+        self.send_event("task-failed", exception=repr(failed), traceback=None)
+        return self.acknowledge()

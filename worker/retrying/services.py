@@ -1,0 +1,70 @@
+"""What the tasks of a process stand on, made on first use: nothing connects or imports an SDK before."""
+
+from functools import cached_property, lru_cache
+
+from worker.sandboxes.registry import Registry
+from worker.sandboxes.settings import DockerSettings, LocalSettings, ProviderSettings
+from worker.settings import Settings, settings
+from worker.stores.attempts import AttemptStore
+from worker.stores.diagnostics import DiagnosticsStore
+from worker.stores.events import EventStore
+from worker.stores.redis import Client, connect
+from worker.stores.sandboxes import SandboxRegistry
+
+
+class Services:
+    """Stores, providers and keys of one installation."""
+
+    def __init__(self, config: Settings) -> None:
+        self.settings = config
+
+    @cached_property
+    def client(self) -> Client:
+        """The connection to the record store."""
+        return connect(self.settings.records_url)
+
+    @cached_property
+    def attempts(self) -> AttemptStore:
+        """The attempt records."""
+        config = self.settings
+        return AttemptStore(self.client, prefix=config.key_prefix, lease=config.lease, record_ttl=config.record_ttl)
+
+    @cached_property
+    def events(self) -> EventStore:
+        """The timelines of runs."""
+        return EventStore(self.client, prefix=self.settings.key_prefix, ttl=self.settings.events_ttl)
+
+    @cached_property
+    def sandboxes(self) -> SandboxRegistry:
+        """The sandboxes we made."""
+        return SandboxRegistry(self.client, prefix=self.settings.key_prefix)
+
+    @cached_property
+    def providers(self) -> Registry:
+        """The sandbox drivers."""
+        config = self.settings
+        return Registry(
+            ProviderSettings(
+                local=LocalSettings(allowed=config.allow_local, root=config.local_root),
+                docker=DockerSettings(
+                    url=config.docker_url,
+                    image=config.docker_image,
+                    allowed_images=config.docker_images,
+                    network=config.docker_network,
+                ),
+            )
+        )
+
+    @cached_property
+    def diagnostics(self) -> DiagnosticsStore:
+        """The tails of failed commands."""
+        config = self.settings
+        return DiagnosticsStore(
+            config.diagnostics_dir, max_bytes=config.diagnostics_max_bytes, ttl=config.diagnostics_ttl
+        )
+
+
+@lru_cache(maxsize=1)
+def services() -> Services:
+    """The services of this process."""
+    return Services(settings())

@@ -1,0 +1,252 @@
+"""The base of every task: an exception becomes a verdict, the verdict's countdown becomes the retry.
+
+The attempt record decides who runs. A body costs two round trips to it: one script at its start, one at its end.
+"""
+
+import os
+import random
+import time
+from typing import Any, ClassVar, NoReturn
+
+from celery import Task
+from celery.exceptions import Ignore, Reject, Retry
+
+from worker.failures.cause import Cause
+from worker.failures.classify import classify
+from worker.failures.model import Category, Failure, Verdict
+from worker.failures.schedule import Schedule, decide
+from worker.observability import logs
+from worker.retrying import envelope, outcome
+from worker.retrying.attempt import Attempt, keep_lease
+from worker.retrying.causes import QUEUE_WAIT, WORKER_LOST, cause_of, not_started
+from worker.retrying.facts import facts
+from worker.retrying.failed import TaskFailed
+from worker.retrying.message import owner, request_of, run_id_of
+from worker.retrying.patience import patient
+from worker.retrying.services import Services, services
+from worker.retrying.stamp import Stamp
+from worker.sandboxes.deadline import Deadline
+from worker.secrets.redaction import Redactor
+from worker.stores.attempts import Begun, Terminal, Turned
+from worker.stores.redis import StoreError
+
+log = logs.logger(__name__)
+
+MAX_DEATHS = 3
+"""Bodies of one attempt that may die with their process before the task is given up."""
+
+
+class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
+    """A job. Subclasses say what a request is and what to do; the rest is here.
+
+    One instance serves a whole process, threads included: nothing of a run is kept on ``self``.
+    """
+
+    abstract = True
+    Request = "worker.retrying.request:RedactingRequest"
+    # Attempts are counted in the record; Celery's own bound would stick to the process (celery.md row 5).
+    max_retries = None
+    acks_late = True
+    reject_on_worker_lost = True
+    typing = False
+    # Ours are expected: Celery logs them as one INFO line without a traceback.
+    throws = (TaskFailed,)
+
+    operation: ClassVar[str]
+    """Member of the vocabulary's operations."""
+    code: ClassVar[str]
+    """Code of the causes this job fails with."""
+    event: ClassVar[str | None] = None
+    """Prefix of its ``retrying`` and ``failed`` events."""
+    schedule: ClassVar[Schedule]
+
+    def parse(self, payload: Any) -> Any:
+        """Validate a request. Raises :class:`InvalidRequest`."""
+        raise NotImplementedError
+
+    def execute(self, request: Any, attempt: Attempt) -> dict[str, Any]:
+        """Do the work once; returns the JSON result, raises anything."""
+        raise NotImplementedError
+
+    def settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
+        """Clean up after the last attempt; ``verdict`` is ``None`` after success."""
+
+    @property
+    def services(self) -> Services:
+        """What the process has: stores, providers, keys."""
+        return services()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run one delivery of a message."""
+        ended = self._deliver(args, kwargs)
+        # Raised here, outside every except block: no __context__ carries the raw cause to the result's
+        # traceback, to events, logs or Sentry.
+        if isinstance(ended, BaseException):
+            raise ended
+        return ended
+
+    def run(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Never called: the worker calls the task itself."""
+        raise NotImplementedError
+
+    def _deliver(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        message = self.request
+        stamp = Stamp.read(message.headers, message.retries)
+        run_id = run_id_of(kwargs)
+        logs.bind(task=self.name, task_id=message.id, run_id=run_id, attempt=stamp.attempt)
+        try:
+            begun = patient(
+                lambda: self.services.attempts.begin(
+                    message.id,
+                    attempt=stamp.attempt,
+                    owner=owner(message.hostname, os.getpid()),
+                    envelope=envelope.of(self.name, message),
+                    run_id=run_id,
+                )
+            )
+            if isinstance(begun, Turned):
+                return self._repeat(begun)
+            return self._body(args, kwargs, stamp, run_id, begun)
+        except StoreError:
+            # Nobody can say who may run. The broker keeps the message, or the sweep finds the lapsed lease.
+            log.warning("record store away, message put back")
+        finally:
+            logs.clear()
+        return Reject("record store away", requeue=True)
+
+    def _repeat(self, turned: Turned) -> Any:
+        """Answer a duplicate with what is stored, so that it never un-finishes a result."""
+        log.info("duplicate delivery", why=turned.why, state=turned.state)
+        match turned:
+            case Turned(why="done", state="succeeded"):
+                return turned.payload
+            case Turned(why="done"):
+                return TaskFailed(turned.payload)
+            case Turned(why="stale", payload=dict()):
+                return Retry(exc=TaskFailed(turned.payload), when=0)
+        # A body is alive elsewhere and will write the result; this copy leaves no trace.
+        return Ignore()
+
+    def _body(self, args: tuple[Any, ...], kwargs: dict[str, Any], stamp: Stamp, run_id: str, begun: Begun) -> Any:
+        attempt = Attempt(
+            task_id=self.request.id,
+            run_id=run_id,
+            operation=self.operation,
+            number=stamp.attempt,
+            attempts=self.schedule.attempts,
+            fence=begun.fence,
+            spent=begun.spent,
+            first_seen=begun.first_seen,
+            carry=stamp.carry or begun.carry,
+            deadline=Deadline.after(max(0.0, self.schedule.deadline - begun.spent)),
+            events=self.services.events,
+        )
+        if begun.cancelled:
+            attempt.deadline.cancel.set()
+        request: Any = None
+        failure: Failure | None = None
+        result: dict[str, Any] = {}
+        with attempt.resources:
+            keep_lease(attempt, self.services.attempts)
+            try:
+                self._may_start(begun)
+                request = self.parse(request_of(args, kwargs))
+                result = self.execute(request, attempt)
+            except Exception as exc:  # noqa: BLE001 - whatever it was, the classifier judges it
+                failure = facts(exc, attempt)
+            if failure is None:
+                return self._succeed(request, attempt, result)
+            return self._fail(request, attempt, failure)
+
+    def _may_start(self, begun: Begun) -> None:
+        if begun.deaths >= MAX_DEATHS:
+            raise not_started(self.operation, WORKER_LOST)
+        if begun.waited > self.services.settings.queue_wait:
+            raise not_started(self.operation, QUEUE_WAIT)
+
+    def _succeed(self, request: Any, attempt: Attempt, result: dict[str, Any]) -> Any:
+        self._settle(request, attempt, None)
+        kept = patient(
+            lambda: self.services.attempts.end_terminal(
+                attempt.task_id, fence=attempt.fence, state="succeeded", payload=result, cause="",
+                spent=attempt.spent + attempt.elapsed(),
+            )
+        )  # fmt: skip
+        return result if kept else Ignore()
+
+    def _fail(self, request: Any, attempt: Attempt, failure: Failure) -> Any:
+        spent = attempt.spent + attempt.elapsed()
+        remaining = attempt.deadline.remaining()
+        verdict = self.judge(failure, attempt, remaining)
+        cause = self.cause(failure, verdict)
+        payload = outcome.payload(
+            cause, verdict, attempt=attempt.number, attempts=attempt.attempts, run_id=attempt.run_id,
+            now=time.time(), remaining=remaining,
+        )  # fmt: skip
+        self._keep_diagnostics(attempt, failure)
+        self._tell(attempt, verdict, cause, failure)
+        if verdict.retry and verdict.countdown is not None:
+            return self._wait(attempt, payload, verdict.countdown, spent)
+        self._settle(request, attempt, verdict)
+        state: Terminal = "cancelled" if verdict.category is Category.CANCELLED else "failed"
+        kept = patient(
+            lambda: self.services.attempts.end_terminal(
+                attempt.task_id, fence=attempt.fence, state=state, payload=payload, cause=str(cause), spent=spent
+            )
+        )
+        return TaskFailed(payload) if kept else Ignore()
+
+    def _wait(self, attempt: Attempt, payload: dict[str, Any], countdown: float, spent: float) -> Any:
+        """Record the retry, then publish it: what is recorded but not published, the sweep publishes."""
+        kept = patient(
+            lambda: self.services.attempts.end_waiting(
+                attempt.task_id, fence=attempt.fence, payload=payload, cause=payload["cause"], countdown=countdown,
+                spent=spent + countdown, carry=attempt.carry,
+            )
+        )  # fmt: skip
+        if not kept:
+            return Ignore()
+        failed = TaskFailed(payload)
+        stamp = Stamp(attempt=attempt.number + 1, carry=attempt.carry)
+        try:
+            return self.retry(exc=failed, countdown=countdown, headers=stamp.headers(self.request.headers), throw=False)
+        except Reject:
+            log.warning("retry not published, left to the sweep")
+        return Retry(exc=failed, when=countdown)
+
+    def judge(self, failure: Failure, attempt: Attempt, remaining: float) -> Verdict:
+        """Turn facts into a verdict by this job's schedule."""
+        return decide(
+            failure,
+            match=classify(failure, horizon=self.services.settings.replication_horizon),
+            schedule=self.schedule,
+            attempt=attempt.number,
+            remaining=remaining,
+            random=random.random,
+        )
+
+    def cause(self, failure: Failure, verdict: Verdict) -> Cause:
+        """Say what may leave the worker of a failure."""
+        return cause_of(self.code, failure, verdict)
+
+    def _tell(self, attempt: Attempt, verdict: Verdict, cause: Cause, failure: Failure) -> None:
+        if self.event is None:
+            return
+        data = {"stage": failure.stage, "category": str(verdict.category), "reason": verdict.reason}
+        if verdict.retry and verdict.countdown is not None:
+            attempt.emit(f"{self.event}.retrying", **data, delay_ms=round(verdict.countdown * 1000))
+        else:
+            attempt.emit(f"{self.event}.failed", **data, code=cause.code, cause=str(cause))
+
+    def _keep_diagnostics(self, attempt: Attempt, failure: Failure) -> None:
+        if failure.text:
+            tail = Redactor(attempt.secrets).tail(failure.text)
+            self.services.diagnostics.keep(attempt.task_id, attempt.number, tail)
+
+    def _settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
+        if request is None:
+            return
+        try:
+            self.settle(request, attempt, verdict)
+        except Exception as exc:  # noqa: BLE001 - the outcome stands; what was left behind, the reaper finds
+            log.warning("not settled", exception=type(exc).__name__)
