@@ -81,7 +81,7 @@ class Probe(ClassifiedTask):
                 raise OperationFailed(Failure(**facts, category=Category.AUTH_DENIED, reason="auth_denied"))
             case "chained":
                 try:
-                    raise OSError(CANARY)
+                    raise OSError(CANARY)  # noqa: TRY301 - the chain is what is tested
                 except OSError as exc:
                     raise RuntimeError(f"wrapped {CANARY}") from exc
             case "kill":
@@ -101,5 +101,3 @@ probe = app.register_task(Probe())
 def bare(**_: Any) -> dict[str, Any]:
     """The peer of the throughput benchmark."""
     return {}
-
-

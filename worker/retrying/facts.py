@@ -1,6 +1,7 @@
 """An exception of any origin -> the facts of a failure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from celery.exceptions import SoftTimeLimitExceeded
 
@@ -24,30 +25,19 @@ def chain(exc: BaseException) -> Iterator[BaseException]:
 
 def facts(exc: BaseException, attempt: Attempt) -> Failure:
     """Read an exception. A soft time limit or a cancel anywhere in its chain outranks all else: SDKs wrap both."""
-    operation, stage = attempt.operation, attempt.stage
-    for link in chain(exc):
-        if isinstance(link, Cancelled):
-            return Failure(
-                operation=operation, stage=stage, category=Category.CANCELLED, reason="cancelled",
-                ended_by=EndedBy.CANCELLED,
-            )  # fmt: skip
-        if isinstance(link, SoftTimeLimitExceeded):
-            return Failure(operation=operation, stage=stage, ended_by=EndedBy.DEADLINE, reason="soft_time_limit")
-    if attempt.deadline.cancel.is_set():
-        return Failure(operation=operation, stage=stage, category=Category.CANCELLED, reason="cancelled")
+    base = Failure(operation=attempt.operation, stage=attempt.stage)
+    links = list(chain(exc))
+    if any(isinstance(link, SoftTimeLimitExceeded) for link in links):
+        return replace(base, ended_by=EndedBy.DEADLINE, reason="soft_time_limit")
+    if attempt.deadline.cancel.is_set() or any(isinstance(link, Cancelled) for link in links):
+        return replace(base, category=Category.CANCELLED, reason="cancelled", ended_by=EndedBy.CANCELLED)
     match exc:
         case OperationFailed():
             return exc.failure
         case InvalidRequest():
-            return Failure(
-                operation=operation, stage=stage, category=Category.INVALID_REQUEST, reason=exc.reason,
-                field_name=exc.field_name,
-            )  # fmt: skip
+            return replace(base, category=Category.INVALID_REQUEST, reason=exc.reason, field_name=exc.field_name)
         case StoreError():
-            return Failure(
-                operation=operation, stage=stage, category=Category.TRANSIENT_SERVER, reason="store_unreachable"
-            )
-    if attempt.provider is not None:
-        return attempt.provider.facts(exc, operation=operation, stage=stage)
-    name = f"{type(exc).__module__}.{type(exc).__qualname__}"
-    return Failure(operation=operation, stage=stage, exception=name, text=str(exc))
+            return replace(base, category=Category.TRANSIENT_SERVER, reason="store_unreachable")
+        case _ if attempt.provider is not None:
+            return attempt.provider.facts(exc, operation=attempt.operation, stage=attempt.stage)
+    return replace(base, exception=f"{type(exc).__module__}.{type(exc).__qualname__}", text=str(exc))

@@ -26,7 +26,7 @@ from worker.retrying.patience import patient
 from worker.retrying.services import Services, services
 from worker.retrying.stamp import Stamp
 from worker.sandboxes.deadline import Deadline
-from worker.secrets.redaction import Redactor
+from worker.secrets.redaction import Redactor, tail
 from worker.stores.attempts import Begun, Terminal, Turned
 from worker.stores.redis import StoreError
 
@@ -110,9 +110,18 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         except StoreError:
             # Nobody can say who may run. The broker keeps the message, or the sweep finds the lapsed lease.
             log.warning("record store away, message put back")
+        except Exception as exc:  # noqa: BLE001 - a fault of our own must not show a client raw text either
+            log.error("internal error", exception=type(exc).__name__)  # noqa: TRY400 - a traceback may hold text
+            return self._internal_error(message.id, run_id)
         finally:
             logs.clear()
         return Reject("record store away", requeue=True)
+
+    def _internal_error(self, task_id: str, run_id: str) -> TaskFailed:
+        cause = Cause.of("internal_error")
+        payload = outcome.closed(cause, Category.UNKNOWN, run_id=run_id)
+        self.services.attempts.close(task_id, state="failed", payload=payload, cause=str(cause))
+        return TaskFailed(payload)
 
     def _repeat(self, turned: Turned) -> Any:
         """Answer a duplicate with what is stored, so that it never un-finishes a result."""
@@ -240,8 +249,8 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
 
     def _keep_diagnostics(self, attempt: Attempt, failure: Failure) -> None:
         if failure.text:
-            tail = Redactor(attempt.secrets).tail(failure.text)
-            self.services.diagnostics.keep(attempt.task_id, attempt.number, tail)
+            text = tail(failure.text, Redactor(attempt.secrets))
+            self.services.diagnostics.keep(attempt.task_id, attempt.number, text)
 
     def _settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
         if request is None:
