@@ -9,7 +9,7 @@ SCHEMA = "sandferry.failure/1"
 class TaskFailed(Exception):  # noqa: N818 - the name is part of the contract with clients
     """A task failed, or will be retried. The only argument is a JSON dict.
 
-    Its keys: ``{schema, code, category, cause, attempt, attempts, retryable, exhausted, next_eta, deadline_at, run_id}``;
+    Its keys: schema, code, category, cause, attempt, attempts, retryable, exhausted, next_eta, deadline_at, run_id;
     the two times are epoch seconds or ``null``. A client without this class reads ``result.args[0]["code"]``.
     """
 
