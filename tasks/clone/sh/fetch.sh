@@ -1,0 +1,83 @@
+# shellcheck shell=sh disable=SC2154
+# Clone into the staging directory. `git clone` for branches, as it is the fastest; it prefers a branch to a
+# tag of the same name and cannot name a commit, so those two are fetched by their full names.
+
+work=$here/$staging/$name
+in_work() { git -C "$work" "$@" </dev/null; }
+
+clone_branch() {
+    stage clone
+    set -- clone -q --template= --no-recurse-submodules
+    [ "$kind" = default ] || set -- "$@" --branch="$ref"
+    [ -z "$depth" ] || set -- "$@" --depth="$depth"
+    [ -z "$filter" ] || set -- "$@" --filter="$filter"
+    case $single in yes) set -- "$@" --single-branch ;; *) set -- "$@" --no-single-branch ;; esac
+    git "$@" -- "$url" "$work" </dev/null || broke git $?
+}
+
+# Run as: start <hexadecimal id of the repository's object format>
+start() {
+    format=sha1
+    [ "${#1}" -ne 64 ] || format=sha256
+    git init -q --template= --object-format="$format" "$work" </dev/null || broke git $?
+    in_work remote add -- origin "$url" || broke git $?
+}
+
+# Run as: fetch <refspec>...; all branches come too, unless one is enough.
+fetch() {
+    [ "$single" = yes ] || set -- "$@" '+refs/heads/*:refs/remotes/origin/*'
+    [ -z "$filter" ] || in_work config remote.origin.partialclonefilter "$filter"
+    in_work fetch -q ${depth:+"--depth=$depth"} ${filter:+"--filter=$filter"} origin -- "$@"
+}
+
+clone_tag() {
+    stage fetch
+    id=$(remote_commit) || { printf '%s\n' "$id" && exit 1; }
+    [ "$id" != none ] || refuse ref_missing
+    start "$id"
+    fetch "+refs/tags/$ref:refs/tags/$ref" || broke git $?
+    detach "refs/tags/$ref^{commit}"
+}
+
+# The id itself first; a server that does not hand it out by id may still hold it on a branch or a tag.
+clone_commit() {
+    stage fetch
+    start "$ref"
+    fetch "$ref" 2>"$here/$staging/err" || {
+        code=$?
+        grep -Eqi 'not our ref|unadvertised object|find remote ref' "$here/$staging/err" ||
+            { cat "$here/$staging/err" >&2 && broke git "$code"; }
+        in_work fetch -q --tags origin '+refs/heads/*:refs/remotes/origin/*' || broke git $?
+    }
+    [ "$(in_work cat-file -t "$ref" 2>/dev/null)" = commit ] || refuse commit_missing
+    detach "$ref"
+}
+
+detach() {
+    stage checkout
+    in_work checkout -q --detach "$1" || broke git $?
+}
+
+case $kind in
+    tag) clone_tag ;;
+    commit) clone_commit ;;
+    *) clone_branch ;;
+esac
+
+if [ "$submodules" = yes ]; then
+    stage submodules
+    in_work submodule --quiet update --init --recursive || broke git $?
+fi
+
+if [ "$lfs" = yes ]; then
+    stage lfs
+    # In the checkout's own config, so that the agent's git knows its files as unchanged.
+    in_work lfs install --local --skip-repo >/dev/null || broke git_lfs $?
+    in_work lfs pull >/dev/null || broke git_lfs $?
+    [ "$submodules" = no ] || in_work submodule --quiet foreach --recursive 'git lfs pull >/dev/null' || broke git_lfs $?
+    # An index written in the second of a file's change holds the file's contents in doubt, and without the
+    # LFS filter they differ. One second later it does not.
+    sleep 1
+    in_work update-index -q --refresh
+    in_work update-index --force-write-index || broke git $?
+fi

@@ -1,0 +1,159 @@
+"""One attempt of a clone: a script in the sandbox, and the reading of its answer."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from tasks.clone.answer import broken, delivered
+from tasks.clone.git import GitCredential, Network, environment
+from tasks.clone.layout import Places, attempt_key, places
+from tasks.clone.repository import Repository
+from tasks.clone.request import CloneRequest
+from worker.failures.model import Cancelled, Category, Credential, EndedBy, Failure, OperationFailed
+from worker.sandboxes.base import Completed, Sandbox
+from worker.sandboxes.deadline import Deadline
+from worker.sandboxes.exits import decode_exit
+from worker.snapshots.baseline import script as baseline_script
+
+Report = Callable[[str, Mapping[str, Any]], None]
+"""Takes the name of a run event and its data."""
+
+_PARTS = ("prelude.sh", "layout.sh", "fetch.sh", "verify.sh", "publish.sh")
+_REFUSED_AS: Mapping[str, Category] = {
+    "ref_missing": Category.NOT_FOUND,
+    "commit_missing": Category.NOT_FOUND,
+    "default_branch_missing": Category.NOT_FOUND,
+    "head_mismatch": Category.CORRUPT_DATA,
+    "checkout_incomplete": Category.CORRUPT_DATA,
+    "promisor_object": Category.CORRUPT_DATA,
+    "borrowed_objects": Category.CORRUPT_DATA,
+    "credential_persisted": Category.POLICY_DENIED,
+    "symlink": Category.POLICY_DENIED,
+    "owner_directory": Category.POLICY_DENIED,
+}
+"""Every other refusal is ``invalid_request``: what the request asks for cannot be had in this sandbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloneJob:
+    """What one task clones; the same for all its attempts."""
+
+    repository: Repository
+    request: CloneRequest
+    task_id: str
+    network: Network = field(default_factory=Network)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloned:
+    """Where the checkout lies and what it holds.
+
+    ``path`` is the checkout, ``workspace`` the symlink to it. ``commit`` is ``None`` for an empty repository,
+    ``ref`` is full (``refs/heads/main``) and ``None`` for an exact commit. ``baseline`` is a tree id.
+    ``bytes`` is what ``.git`` takes on disk. ``adopted``: an earlier attempt had put it there.
+    """
+
+    path: str
+    workspace: str
+    commit: str | None
+    ref: str | None
+    baseline: str
+    bytes: int
+    adopted: bool
+
+
+@cache
+def script() -> str:
+    """The clone script: one fixed text, so that one command does all the work."""
+    folder = files(__package__) / "sh"
+    return "".join(folder.joinpath(part).read_text() for part in _PARTS)
+
+
+def clone(
+    sandbox: Sandbox, job: CloneJob, credential: GitCredential | None, deadline: Deadline, report: Report
+) -> Cloned:
+    """Clone once, or take over what an earlier attempt has finished. Leaves nothing behind when it fails.
+
+    :raises OperationFailed: with the facts; git's own words are private in ``Failure.text``.
+    :raises Cancelled: the run was cancelled.
+    """
+    where = places(sandbox.layout, job.repository)
+    deadline.check("clone", "clone")
+    staging = where.staging(
+        attempt_key(run_id=job.request.run_id, task_id=job.task_id, repository=job.repository), secrets.token_hex(8)
+    )
+    env = environment(
+        job.repository,
+        credential,
+        network=job.network,
+        trusted=(where.checkout, f"{where.repos}/{where.owner}/{staging}/{where.name}"),
+    )
+    report("sandbox.git.started", {})
+    done = sandbox.run(_argv(job, where, staging), env=env, deadline=deadline)
+    result = delivered(done.stdout) if done.ok else None
+    if done.ended_by is EndedBy.CANCELLED:
+        raise Cancelled
+    if result is None:
+        raise OperationFailed(_failure(sandbox, done, credential))
+    report("sandbox.git.completed", {"bytes": result.bytes, "adopted": result.adopted})
+    return Cloned(
+        path=where.checkout,
+        workspace=where.link,
+        commit=result.commit,
+        ref=result.ref,
+        baseline=result.tree,
+        bytes=result.bytes,
+        adopted=result.adopted,
+    )
+
+
+def _argv(job: CloneJob, where: Places, staging: str) -> list[str]:
+    """The script's parameters, in the order in which ``prelude.sh`` takes them. No secret is among them."""
+    request, ref = job.request, job.request.ref
+    kind, value = next(
+        ((kind, value) for kind in ("branch", "tag", "commit") if (value := getattr(ref, kind))), ("default", "")
+    )
+    return [
+        *("sh", "-c", script(), "sandferry-clone"),
+        *(kind, value, job.repository.url, str(request.depth or "")),
+        *map(_word, (request.fetches_one_branch, request.submodules, request.lfs)),
+        request.filter or "",
+        *(where.repos, where.workspace, where.scratch, where.owner, where.name, where.key),
+        *(staging.rpartition("-")[0].rpartition("-")[2], staging),
+        baseline_script(),
+    ]
+
+
+def _word(value: bool) -> str:  # noqa: FBT001 - it is what is translated
+    return "yes" if value else "no"
+
+
+def _failure(sandbox: Sandbox, done: Completed, credential: GitCredential | None) -> Failure:
+    if done.ok:
+        return Failure(
+            operation="clone",
+            stage="verify",
+            provider=sandbox.provider,
+            category=Category.CORRUPT_DATA,
+            reason="malformed_answer",
+        )
+    facts = broken(done.stdout)
+    own = (done.exit_code, done.signal)
+    exit_code, signal = own if facts.exit_code is None else decode_exit(facts.exit_code)
+    return Failure(
+        operation="clone",
+        stage=facts.stage,
+        provider=sandbox.provider,
+        program=facts.program,
+        exit_code=exit_code,
+        signal=signal,
+        ended_by=done.ended_by,
+        credential=Credential.NONE if credential is None else credential.source,
+        credential_age=None if credential is None else credential.age,
+        category=None if facts.reason is None else _REFUSED_AS.get(facts.reason, Category.INVALID_REQUEST),
+        reason=facts.reason,
+        text=done.stderr.decode(errors="replace"),
+    )
