@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Self
 
-from worker.failures.vocabulary import CODES, INTEGERS, KEYS, MEMBERS, OTHER
+from worker.failures.vocabulary import CODES, INTEGERS, KEYS, MEMBERS, OTHER, short_name
 
 MAX_LENGTH = 512
 """Characters of a line; room for two full parts of the words we know."""
@@ -20,6 +20,7 @@ Value = bool | int | str
 _PART = re.compile(r"(?P<code>[a-z][a-z0-9_]{0,63})(?:: (?P<fields>[ -~]+))?")
 _FIELD = re.compile(r"(?P<key>[a-z_]{1,64})=(?P<value>[A-Za-z0-9_]{1,64})")
 _INTEGER = re.compile(r"0|[1-9][0-9]{0,3}")
+_CLASSES = frozenset({"name", "exception"})
 _ORDER = {key: place for place, key in enumerate(KEYS)}
 
 
@@ -54,11 +55,11 @@ class Cause:
         return line if self.nested is None else f"{line}; {self.nested}"
 
     @classmethod
-    def of(cls, code: str, nested: "Cause | None" = None, **fields: Value | None) -> Self:
+    def of(cls, code: str, /, nested: "Cause | None" = None, **fields: Value | None) -> Self:
         """Make a cause of whatever is known.
 
-        ``None`` is left out, an unknown value becomes ``other``, a cause below ``nested`` is dropped, and what
-        passes 512 characters is cut: first ``nested``, then fields from the end.
+        ``None`` is left out, an unknown value becomes ``other``, a qualified class name its last part. A cause
+        below ``nested`` is dropped, and what passes 512 characters is cut: ``nested``, then fields from the end.
 
         :raises ValueError: a key is not one of ``KEYS`` (a mistake in our code, not in the data).
         """
@@ -121,5 +122,7 @@ def _member(key: str, value: Value) -> Value:
     if isinstance(value, bool):
         value = str(value).lower()
     elif isinstance(value, str):
-        value = str(value)  # a StrEnum member prints as its value, but is stored plain
+        value = str(value)  # a StrEnum member is stored as the plain word
+    if key in _CLASSES and isinstance(value, str):
+        value = short_name(value)
     return value if _is_member(key, value) else OTHER

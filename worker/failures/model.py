@@ -72,6 +72,7 @@ class Failure:
     idempotent: bool = False
     category: Category | None = None
     reason: str | None = None
+    field_name: str | None = None
     text: str = field(default="", repr=False)
 
 

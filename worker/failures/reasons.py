@@ -14,9 +14,9 @@ REASONS = words("""
 
     rate_limit sso_required ip_not_allowed suspended repository_blocked lfs_quota permission_missing
     credential_rejected credential_missing host_key proxy_denied token_replication token_expired secret_binding
-    secret_unreadable key_unknown not_installed not_covered unsigned
+    unsigned
 
-    disk_full disk_quota out_of_memory file_not_written read_only file_denied remote_failed
+    disk_full disk_quota out_of_memory read_only file_denied remote_failed
 
     promisor_object bundle_truncated bundle_prerequisites pack_truncated object_corrupt archive_invalid
     archive_unsafe digest_mismatch size_mismatch head_mismatch checkout_incomplete credential_persisted
@@ -27,12 +27,19 @@ REASONS = words("""
 
     container_gone container_stopped sandbox_gone sandbox_stopped foreign_sandbox process_gone image_missing
     registry_denied state_change name_taken sandbox_spec daemon_unreachable container_starting no_capacity
-    account_quota not_ready port_closed provider_unknown provider_disabled kill_unconfirmed create_ambiguous
+    account_quota not_ready port_closed kill_unconfirmed create_ambiguous
+
+    app_authentication_failed app_forbidden app_not_installed installation_suspended permission_not_granted
+    repository_not_covered github_unavailable github_answer_garbled redirect_refused unexpected_status
+    secret_unsealable secret_key_unknown store_unreachable provider_error
+
+    sdk_not_installed local_not_allowed image_not_allowed unknown_provider outside_sandbox bad_layout
 
     server_error server_timeout malformed_answer bad_request tls_invalid dns connect_failed stalled
     connection_reset read_timeout hung_up
 
     missing required unsupported malformed too_long too_large too_small out_of_range not_https schema
+    unsafe_component malformed_url positional_argument bad_value url_scheme url_userinfo filter_with_credential
     unknown_field wrong_type empty unsafe_path exclusive already_terminal fenced
 
     transient_network transient_server rate_limited auth_denied invalid_request policy_denied resource_exhausted

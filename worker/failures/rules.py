@@ -74,7 +74,7 @@ class Evidence:
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
-        self.exception = short_name(failure.exception)
+        self.exception = short_name(failure.exception or "") or None
 
     @cached_property
     def text(self) -> str:

@@ -72,8 +72,10 @@ def decide(
     match = match or classify(failure, rules, horizon)
     if not _worth_retrying(match, failure, schedule, attempt):
         return _verdict(match)
+    if attempt >= schedule.attempts:
+        return _verdict(match, exhausted=True)
     countdown = _countdown(match, failure, schedule, attempt, attempt - 1 if met is None else met)
-    if countdown is None or attempt >= schedule.attempts:
+    if countdown is None:
         return _verdict(match, exhausted=True)
     if match.category in JITTERED:
         countdown *= 1 + schedule.jitter * (2 * random() - 1)

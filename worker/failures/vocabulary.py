@@ -25,15 +25,15 @@ CODES = words("""
 """What a cause is about: the token before the colon."""
 
 OPERATIONS = words("""
-    clone copy_back capture deliver import dispatch collect bootstrap create connect find run read write
+    sandbox clone copy_back capture deliver import dispatch collect bootstrap create connect find run read write
     keep_alive release extend mint revoke unseal lifecycle maintenance sweep reap recover publish
 """)
 STAGES = words("""
-    validate mint unseal acquire create connect find start wait layout version prepare clone init fetch checkout
-    submodules lfs verify rename link baseline helper archive publish capture quiesce transfer import parse
-    index store deliver merge patch record bootstrap upload stage input launch dispatch receipt collect output
-    exec read write keep_alive release revoke reap sweep lease queue body outcome record_start record_end redis
-    broker
+    begin validate installation access_token mint unseal acquire create connect find start wait layout version
+    prepare clone init fetch checkout submodules lfs verify rename link baseline helper archive publish capture
+    quiesce transfer import parse index store deliver merge patch record bootstrap upload stage input launch
+    dispatch receipt collect output exec read write keep_alive release revoke reap sweep lease queue body
+    outcome record_start record_end redis broker
 """)
 EFFECTS = words("read write mixed undeclared")
 PROVIDERS = words("local docker daytona e2b none")
@@ -50,7 +50,8 @@ FIELDS = words("""
     sandbox_spec_memory_mb sandbox_spec_cpus sandbox_spec_pids sandbox_spec_strict sandbox_spec_ttl repository
     repository_url repository_host repository_owner repository_name ref ref_branch ref_tag ref_commit depth
     single_branch submodules lfs filter credential credential_kind credential_box credential_installation_id
-    credential_username after after_keep after_release after_ttl deadline ttl seconds attempts
+    credential_username after after_keep after_release after_ttl env argv path url owner name deadline ttl
+    seconds attempts
 """)
 """Names of request fields, dots written as underscores."""
 
@@ -148,6 +149,6 @@ KEYS = (
 """The one order in which keys are written and accepted."""
 
 
-def short_name(qualified: str | None) -> str | None:
+def short_name(qualified: str) -> str:
     """The class name of ``httpx.ConnectError``: its last part."""
-    return None if qualified is None else qualified.rpartition(".")[2]
+    return qualified.rpartition(".")[2]
