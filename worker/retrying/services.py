@@ -1,7 +1,9 @@
 """What the tasks of a process stand on, made on first use: nothing connects or imports an SDK before."""
 
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
+from worker.failures.model import InvalidRequest
 from worker.sandboxes.registry import Registry
 from worker.sandboxes.settings import DockerSettings, LocalSettings, ProviderSettings
 from worker.settings import Settings, settings
@@ -10,6 +12,10 @@ from worker.stores.diagnostics import DiagnosticsStore
 from worker.stores.events import EventStore
 from worker.stores.redis import Client, connect
 from worker.stores.sandboxes import SandboxRegistry
+
+if TYPE_CHECKING:
+    from worker.secrets.github import GitHubApp
+    from worker.secrets.keys import KeyRing
 
 
 class Services:
@@ -54,6 +60,27 @@ class Services:
                 ),
             )
         )
+
+    @cached_property
+    def keyring(self) -> "KeyRing":
+        """The keys that open sealed secrets. Raises InvalidRequest when the operator has set none."""
+        from worker.secrets.keyring import load  # noqa: PLC0415 - worker memory is budgeted
+
+        if self.settings.keyring_file is None:
+            raise InvalidRequest("credential", "not_configured")
+        return load(self.settings.keyring_file)
+
+    @cached_property
+    def github(self) -> "GitHubApp":
+        """The App that mints tokens. Raises InvalidRequest when the operator has set none."""
+        from worker.secrets.github import GitHubApp  # noqa: PLC0415 - worker memory is budgeted
+        from worker.secrets.secret import Secret  # noqa: PLC0415 - same
+
+        config = self.settings
+        if config.github_app_id is None or config.github_app_key_file is None:
+            raise InvalidRequest("credential", "not_configured")
+        key = Secret(config.github_app_key_file.read_text(encoding="ascii"))
+        return GitHubApp(config.github_app_id, key, config.github_api_url, proxy=config.git_proxy)
 
     @cached_property
     def diagnostics(self) -> DiagnosticsStore:

@@ -20,7 +20,7 @@ MAX_EVENTS = 2000
 DATA_KEYS = frozenset(
     {
         "adopted", "attempt", "attempts", "bytes", "category", "cause", "code", "commit", "credential", "deadline_ms",
-        "delay_ms", "duration_ms", "effect", "exit_code", "http_status", "job", "outcome", "provider", "reason",
+        "delay_ms", "duration_ms", "effect", "exception", "exit_code", "http_status", "job", "outcome", "provider", "reason",
         "sandbox_id", "stage", "task_id", "ttl_s",
     }
 )  # fmt: skip

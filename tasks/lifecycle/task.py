@@ -1,0 +1,60 @@
+"""`sandbox.extend` and `sandbox.release`: a sandbox between jobs and after the last one."""
+
+from typing import Any, ClassVar
+
+from tasks.lifecycle.request import ExtendRequest, ReleaseRequest
+from worker.app import app
+from worker.failures.schedule import Schedule
+from worker.retrying.attempt import Attempt
+from worker.retrying.holding import acquire, held, let_go, release
+from worker.retrying.requests import After, validated
+from worker.retrying.task import ClassifiedTask
+
+LIFECYCLE = Schedule(attempts=3, countdowns=(3.0, 9.0), deadline=120.0)
+"""As a clone's: the same providers with the same transient faults."""
+
+
+class ExtendTask(ClassifiedTask):
+    """Result: ``{sandbox{provider, id}, seconds}``."""
+
+    name = "sandbox.extend"
+    operation: ClassVar[str] = "extend"
+    code: ClassVar[str] = "lifecycle_failed"
+    schedule: ClassVar[Schedule] = LIFECYCLE
+
+    def parse(self, payload: Any) -> ExtendRequest:
+        """Validate the request."""
+        return validated(ExtendRequest, payload)
+
+    def execute(self, request: ExtendRequest, attempt: Attempt) -> dict[str, Any]:
+        """Extend the lease; a longer one stays."""
+        seconds = min(request.seconds, self.services.settings.keep_max)
+        sandbox = acquire(attempt, self.services, request.sandbox.wanted(), keep=seconds)
+        let_go(attempt, self.services, sandbox, After(keep=seconds))
+        return {"sandbox": request.sandbox.model_dump(), "seconds": seconds}
+
+
+class ReleaseTask(ClassifiedTask):
+    """Result: ``{sandbox{provider, id}, released}``; ``released`` is false if it was gone already."""
+
+    name = "sandbox.release"
+    operation: ClassVar[str] = "release"
+    code: ClassVar[str] = "lifecycle_failed"
+    schedule: ClassVar[Schedule] = LIFECYCLE
+
+    def parse(self, payload: Any) -> ReleaseRequest:
+        """Validate the request."""
+        return validated(ReleaseRequest, payload)
+
+    def execute(self, request: ReleaseRequest, attempt: Attempt) -> dict[str, Any]:
+        """End the sandbox."""
+        attempt.at("release")
+        attempt.provider = self.services.providers.get(request.sandbox.provider)
+        sandbox = held(attempt, self.services, request.sandbox.wanted())
+        if sandbox is not None:
+            release(attempt, self.services, sandbox)
+        return {"sandbox": request.sandbox.model_dump(), "released": sandbox is not None}
+
+
+extend_task = app.register_task(ExtendTask())
+release_task = app.register_task(ReleaseTask())
