@@ -49,6 +49,7 @@ AUTH_RULES = (
             "not allowed to push",
             "access forbidden",
             "you are not allowed to",
+            "do not have permission to",
         ),
         hides_replication=True,
     ),

@@ -92,9 +92,15 @@ DISK_RULES = (
             "too many open files",
             "cannot fork",
             "pids? limit",
-            "signal 9 .sigkill",
-            r"signals\.sigkill: 9",
         ),
+    ),
+    Rule(
+        name="child_killed",
+        category=Category.RESOURCE_EXHAUSTED,
+        reason="killed",
+        why="git, Python and billiard on a child that SIGKILL ended: the OOM killer, as in the `killed` row",
+        example="error: pack-objects died of signal 9",
+        text=shape("died of signal 9$", r"signal 9 \(sigkill\)", r"died with <signals\.sigkill: 9>"),
     ),
     Rule(
         name="file_not_written",

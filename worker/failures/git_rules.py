@@ -10,7 +10,11 @@ GIT_RULES = (
         reason="index_lock",
         why="another git process holds the index, or left its lock (facts: measured)",
         example="fatal: Unable to create '/workspace/repo/.git/index.lock': File exists.",
-        text=shape(r"\.lock['\"]?: ?file exists", "another git process seems to be running", r"cannot lock ref"),
+        text=shape(
+            r"\.lock['\"]?: ?file exists",
+            "another git process seems to be running",
+            r"cannot lock ref [^\n]{1,400}file exists",
+        ),
     ),
     Rule(
         name="unfinished_operation",
@@ -126,6 +130,7 @@ GIT_RULES = (
             r"\bgit(?:-lfs)?: (?:command )?not found",
             "no such file or directory: '?git'?$",
             "'lfs' is not a git command",
+            "unable to find remote helper",
         ),
     ),
     Rule(

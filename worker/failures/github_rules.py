@@ -32,7 +32,11 @@ GITHUB_RULES = (
         why="GitHub: SAML single sign-on; the token must be authorised for the organisation by a person",
         example="Resource protected by organization SAML enforcement. You must grant your token access.",
         text=shape(
-            "saml enforcement", "enforced saml", r"enabled or enforced saml", "saml sso", "re-authorize the oauth"
+            "saml enforcement",
+            "enforced (?:saml|sso)",
+            r"enabled or enforced saml",
+            "saml sso",
+            "re-authorize the oauth",
         ),
     ),
     Rule(

@@ -18,7 +18,7 @@ INTEGRITY_RULES = (
         reason="bundle_truncated",
         why="git fetch of a cut bundle, measured: its `early EOF` is no network fault",
         example="fatal: early EOF\nerror: index-pack died",
-        text=shape("index-pack died", "not look like a v2", "not a bundle", "unrecognized header"),
+        text=shape("index-pack died$", "not look like a v2", "not a bundle", "unrecognized header"),
     ),
     Rule(
         name="import_truncated",
@@ -66,7 +66,8 @@ INTEGRITY_RULES = (
             "broken link from",
             r"missing (?:blob|tree|commit) hex",
             "inflate: data stream error",
-            "hash mismatch",
+            "(?:hash|sha1) mismatch",
+            "repository corruption on the remote side",
             "index file corrupt",
             "bad (?:index file )?signature",
             "unable to read tree",

@@ -22,6 +22,7 @@ NETWORK_RULES = (
             "certificate subject name",
             "no alternative certificate subject",
             "certificate has expired",
+            "gave http response to https client",
         ),
     ),
     Rule(
@@ -110,6 +111,7 @@ NETWORK_RULES = (
             "unexpected disconnect while reading",
             r"\bcurl \(?(?:5|6|7|16|18|28|35|52|55|56|92)\b",
             "transport is closing",
+            "proxy connect aborted",
             "server disconnected without",
             "incompleteread|remotedisconnected",
             r"rpc failed; result=(?:7|18|28|35|52|55|56)\b",
@@ -147,6 +149,7 @@ ECHO_RULES = (
             "gateway time-?out",
             "temporarily unavailable",
             "upstream request timeout",
+            "unable to handle this request due to load",
             "temporary failure",
         ),
     ),

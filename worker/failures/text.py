@@ -42,6 +42,7 @@ _STATUS = re.compile(
     r"|unexpected status(?: code)?(?: from [^\n:]{1,200})?(?: url)?:? (?P<c>\d{3})(?!\d)"
     r"|status ?code\"?(?: is)?[:=]? ?\"?(?P<d>\d{3})(?!\d)"
     r"|\"(?:status|code)\": ?\"?(?P<e>\d{3})(?!\d)"
+    r"|connect tunnel failed, response (?P<t>\d{3})(?!\d)"
     r"|\b(?P<f>\d{3}) (?:client|server) error\b"
     r"|(?:^|(?:exception|error|sandbox): )(?P<g>[45]\d\d): "  # E2B: "sandboxexception: 504: ..."
     r"|\[?\b(?P<h>401\b\]? unauthorized|403\b\]? forbidden|404\b\]? not found|429\b\]? too many requests"
