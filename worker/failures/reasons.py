@@ -33,13 +33,13 @@ REASONS = words("""
     repository_not_covered github_unavailable github_answer_garbled redirect_refused unexpected_status
     secret_unsealable secret_key_unknown store_unreachable provider_error
 
-    sdk_not_installed local_not_allowed image_not_allowed unknown_provider outside_sandbox bad_layout
+    not_configured sdk_not_installed local_not_allowed image_not_allowed unknown_provider outside_sandbox bad_layout
 
     server_error server_timeout malformed_answer bad_request tls_invalid dns connect_failed stalled
     connection_reset read_timeout hung_up
 
     missing required unsupported malformed too_long too_large too_small out_of_range not_https schema
-    unsafe_component malformed_url positional_argument bad_value url_scheme url_userinfo filter_with_credential
+    unsafe_component malformed_url not_github positional_argument bad_value url_scheme url_userinfo filter_with_credential
     unknown_field wrong_type empty unsafe_path exclusive already_terminal fenced
 
     transient_network transient_server rate_limited auth_denied invalid_request policy_denied resource_exhausted

@@ -29,14 +29,14 @@ OPERATIONS = words("""
     keep_alive release extend mint revoke unseal lifecycle maintenance sweep reap recover publish
 """)
 STAGES = words("""
-    begin validate installation access_token mint unseal acquire create connect find start wait layout version
-    prepare clone init fetch checkout submodules lfs verify rename link baseline helper archive publish capture
-    quiesce transfer import parse index store deliver merge patch record bootstrap upload stage input launch
-    dispatch receipt collect output exec read write keep_alive release revoke reap sweep lease queue body
-    outcome record_start record_end redis broker
+    begin preflight republish run validate installation access_token mint unseal acquire create connect find
+    start wait layout version prepare clone init fetch checkout submodules lfs verify rename link baseline
+    helper archive publish capture quiesce transfer import parse index store deliver merge patch record
+    bootstrap upload stage input launch dispatch receipt collect output exec read write keep_alive release
+    revoke reap sweep lease queue body outcome record_start record_end redis broker
 """)
 EFFECTS = words("read write mixed undeclared")
-PROVIDERS = words("local docker daytona e2b none")
+PROVIDERS = words("local docker daytona e2b github none")
 PROGRAMS = words("""
     git git_lfs git_upload_pack git_index_pack docker sh bash tar gzip curl ssh timeout setsid mv cp rm mkdir ln
     find sha256sum dd cat kill env python launcher helper
