@@ -39,8 +39,8 @@ REASONS = words("""
     connection_reset read_timeout hung_up
 
     missing required unsupported malformed too_long too_large too_small out_of_range not_https schema
-    unsafe_component malformed_url not_github positional_argument bad_value url_scheme url_userinfo filter_with_credential
-    unknown_field wrong_type empty unsafe_path exclusive already_terminal fenced
+    unsafe_component malformed_url not_github positional_argument bad_value url_scheme url_userinfo
+    filter_with_credential unknown_field wrong_type empty unsafe_path exclusive already_terminal fenced
 
     transient_network transient_server rate_limited auth_denied invalid_request policy_denied resource_exhausted
     sandbox_lost timeout_ambiguous operation_in_progress corrupt_data
