@@ -17,11 +17,17 @@ MEBIBYTE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """A finished command. ``exit_code`` is ``None`` when a signal ended it or its end is unknown."""
+    """A finished command. ``exit_code`` is ``None`` when a signal ended it or its end is unknown.
+
+    A signal nobody of us sent is ``ended_by=unknown``; ``reason`` says what the provider knows of it
+    (``out_of_memory``). Codes of the driver, as a shell's: 125 it could not begin, 126 the directory or the
+    program cannot be used, 127 there is no such program.
+    """
 
     exit_code: int | None
     signal: str | None
     ended_by: EndedBy
+    reason: str | None = None
     stdout: bytes = field(default=b"", repr=False)
     stderr: bytes = field(default=b"", repr=False)
 

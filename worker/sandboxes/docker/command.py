@@ -1,0 +1,142 @@
+"""A command in a container: run to its end, or ended with its whole process group."""
+
+import math
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from worker.failures.model import Category, EndedBy
+from worker.sandboxes.base import Completed
+from worker.sandboxes.deadline import Deadline
+from worker.sandboxes.docker import scripts
+from worker.sandboxes.docker.engine import Engine
+from worker.sandboxes.docker.faults import failure
+from worker.sandboxes.docker.frames import STDERR, STDOUT
+from worker.sandboxes.docker.stream import ExecStream, helper
+from worker.sandboxes.exits import decode_exit
+
+GRACE = 0.5
+"""Seconds between TERM and KILL."""
+CONFIRM = 5.0
+"""Seconds a killed group may take to be gone."""
+_SLACK = 5
+"""Seconds the watchdog inside waits longer than we do, so that we are the ones who end a command."""
+
+
+class Command:
+    """One command; leaving the ``with`` block ends it if it has not ended."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        container: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        scratch: str,
+        stdin: str,
+        deadline: Deadline,
+    ) -> None:
+        self._engine = engine
+        self._container = container
+        self._deadline = deadline
+        self._record = f"{scratch}/exec/{secrets.token_hex(16)}"
+        seconds = str(math.ceil(deadline.remaining()) + _SLACK)
+        wrapper = ["/bin/sh", "-c", scripts.WRAPPER, "sandferry", self._record, seconds, stdin, cwd, *argv]
+        self._ended = False
+        self._stream: ExecStream | None = None
+        try:
+            self._stream = ExecStream(engine, container, wrapper, env, deadline)
+        except BaseException:
+            self._end_quietly()  # it may have been started all the same
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        if not self._started.over and not self._ended:
+            self._end_quietly()
+        self._started.close()
+
+    @property
+    def _started(self) -> ExecStream:
+        if self._stream is None:
+            raise RuntimeError("not started")
+        return self._stream
+
+    def output(self) -> Iterator[bytes]:
+        """Stdout as it comes. Afterwards :meth:`exit_code` may be asked.
+
+        :raises Cancelled: the run was cancelled.
+        :raises OperationFailed: the deadline passed, or the stream was cut (``stream_cut``).
+        """
+        for kind, data in self._started.frames():
+            if kind == STDOUT:
+                yield data
+        self._judge()
+        if not self._started.over:
+            self.end()
+            self._deadline.check("sandbox", "read")
+
+    def exit_code(self) -> int:
+        """The exit code of a command that is over."""
+        return self._started.exit_code()
+
+    def finish(self, limit: int) -> Completed:
+        """Collect at most ``limit`` bytes of each stream and how it ended.
+
+        :raises OperationFailed: the stream was cut (``stream_cut``), or the end of a command that had to be ended
+            could not be confirmed (``timeout_ambiguous``).
+        """
+        out = {STDOUT: bytearray(), STDERR: bytearray()}
+        ended: EndedBy | None = None
+        for kind, data in self._started.frames():
+            out[kind] += data
+            if len(out[kind]) > limit:
+                ended = EndedBy.OUTPUT_LIMIT
+                break
+        if ended is None:
+            self._judge()
+        if self._started.over:
+            exit_code, signal = decode_exit(self.exit_code())
+            by = EndedBy.UNKNOWN if signal else EndedBy.ITSELF
+        else:
+            exit_code, signal = None, self.end()
+            by = ended or self._deadline.ended_by() or EndedBy.UNKNOWN
+        stdout, stderr = (bytes(memoryview(buffer)[:limit]) for buffer in out.values())
+        return Completed(exit_code=exit_code, signal=signal, ended_by=by, stdout=stdout, stderr=stderr)
+
+    def end(self) -> str | None:
+        """End the process group: TERM, grace, KILL, and see it gone. The last signal it took, if it took one.
+
+        :raises OperationFailed: nobody could confirm it (``timeout_ambiguous``).
+        """
+        self._ended = True
+        if self._stream is not None:
+            # An engine whose client does not read holds back every exit of this container, our helper's too.
+            self._stream.close()
+        patience = Deadline.after(GRACE + CONFIRM + _SLACK)
+        tenths = [str(round(seconds * 10)) for seconds in (GRACE, CONFIRM)]
+        with self._engine.within(patience, "run"):
+            code, sent = helper(self._engine, self._container, scripts.END, self._record, *tenths, deadline=patience)
+        if code != 0:
+            raise failure("run", Category.TIMEOUT_AMBIGUOUS, "timeout_ambiguous")
+        return sent.decode("ascii", "replace").strip() or None
+
+    def _judge(self) -> None:
+        """Tell a command that is over, and not recorded as such yet, from a stream that was cut."""
+        stream = self._started
+        if not stream.suspect:
+            return
+        code, _ = helper(self._engine, self._container, scripts.ALIVE, self._record, deadline=self._deadline)
+        if stream.cut or code == 0:
+            raise failure("run", Category.TRANSIENT_NETWORK, "stream_cut")
+        stream.over = stream.wait_end(CONFIRM)
+
+    def _end_quietly(self) -> None:
+        with suppress(Exception):  # the exception on its way tells more; the watchdog inside remains
+            self.end()

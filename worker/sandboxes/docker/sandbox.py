@@ -1,0 +1,227 @@
+"""A sandbox that is a container."""
+
+import errno
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from posixpath import basename, dirname, isabs
+from typing import IO
+
+from docker.errors import APIError, NotFound
+
+from worker.failures.model import Category, EndedBy, InvalidRequest
+from worker.sandboxes.base import MEBIBYTE, Completed
+from worker.sandboxes.deadline import Deadline
+from worker.sandboxes.docker import files, scripts
+from worker.sandboxes.docker.command import Command
+from worker.sandboxes.docker.container import LABEL_LEASE, LAYOUT
+from worker.sandboxes.docker.engine import NAME, Engine, Engines
+from worker.sandboxes.docker.faults import failure, is_lost, lost, lost_or_raised
+from worker.sandboxes.docker.stream import helper
+from worker.sandboxes.environment import built_env, checked_argv
+
+_EPOCH = re.compile(rb"[0-9]{1,11}")
+_NO_STDIN = "/dev/null"
+_FILE_ERRORS = (errno.ENOENT, errno.EACCES, errno.EISDIR)
+"""What our scripts exit with when they cannot use a file."""
+_REMOVAL = 10.0
+"""Seconds to wait for a removal that someone else began."""
+
+
+class DockerSandbox:
+    """A container with our labels. Commands run as the image's user."""
+
+    provider = NAME
+    layout = LAYOUT
+
+    def __init__(self, engines: Engines, container: str, labels: Mapping[str, str]) -> None:
+        self._engines = engines
+        self._labels = dict(labels)
+        self._owner: files.Owner | None = None
+        self.id = container
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels it was created with."""
+        return dict(self._labels)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        deadline: Deadline,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        stdin: bytes | None = None,
+        output_limit: int = MEBIBYTE,
+    ) -> Completed:
+        """See :meth:`worker.sandboxes.base.Sandbox.run`."""
+        argv, built = checked_argv(argv), built_env(env)
+        with self._engine(deadline, "run") as engine:
+            path = _NO_STDIN if stdin is None else self._put_stdin(engine, stdin, deadline)
+            with self._command(engine, argv, built, cwd, path, deadline) as command:
+                completed = command.finish(output_limit)
+            return self._explained(engine, completed)
+
+    def write(self, path: str, data: bytes | Iterable[bytes], *, deadline: Deadline, mode: int = 0o600) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.write`."""
+        directory, name = _split(path)
+        temporary = f".sandferry-{secrets.token_hex(8)}"
+        with files.spooled(_until(deadline, data)) as spool, self._engine(deadline, "write") as engine:
+            self._put(engine, (directory, temporary), spool, mode, deadline)
+            place = (scripts.PLACE, f"{directory}/{temporary}", f"{directory}/{name}")
+            code, _ = helper(engine, self.id, *place, deadline=deadline)
+            _raise_errno(code, "write")
+
+    def read(self, path: str, *, deadline: Deadline, offset: int = 0) -> Iterator[bytes]:
+        """See :meth:`worker.sandboxes.base.Sandbox.read`."""
+        _split(path)
+        argv = ["/bin/sh", "-c", scripts.READ, "sandferry", path, str(offset + 1)]
+        with self._engine(deadline, "read") as engine:
+            with self._command(engine, argv, built_env(), "/", _NO_STDIN, deadline) as command:
+                yield from command.output()
+                code = command.exit_code()
+            _raise_errno(code, "read")
+
+    def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.keep_alive`."""
+        until = str(int(time.time() + seconds) + 1)
+        with self._engine(deadline, "keep_alive") as engine:
+            code, _ = helper(engine, self.id, scripts.KEEP, LAYOUT.scratch, until, deadline=deadline)
+            _raise_errno(code, "keep_alive")
+
+    def lease_until(self, *, deadline: Deadline) -> float:
+        """See :meth:`worker.sandboxes.base.Sandbox.lease_until`. The sandbox may forge it, for itself only."""
+        with self._engine(deadline, "lease_until") as engine:
+            _, output = helper(engine, self.id, scripts.LEASES, LAYOUT.scratch, deadline=deadline)
+        leases = [line for line in output.split() if _EPOCH.fullmatch(line)]
+        return float(max([int(self._labels.get(LABEL_LEASE, "0")), *map(int, leases)]))
+
+    def release(self, *, deadline: Deadline) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.release`."""
+        engine = self._engines.get()
+        with engine.within(deadline, "release"):
+            remove(engine, self.id, deadline)
+
+    def prepare(self, *, deadline: Deadline) -> None:
+        """Check the layout, and make what is missing of it: a create may have been cut short.
+
+        :raises OperationFailed: it cannot be made (``layout_invalid``), or the container is gone.
+        """
+        with self._engine(deadline, "prepare") as engine:
+            if self._has_layout(engine, deadline):
+                return
+            scratch = LAYOUT.scratch
+            modes = {LAYOUT.workspace: 0o755, LAYOUT.repos: 0o755, scratch: 0o700, f"{scratch}/exec": 0o700}
+            archive = files.directory_archive(modes, [], self._resolve_owner(engine, deadline))
+            engine.put_archive(self.id, "/", archive)
+            if not self._has_layout(engine, deadline):
+                raise failure("prepare", Category.INVALID_REQUEST, "layout_invalid")
+
+    def _has_layout(self, engine: Engine, deadline: Deadline) -> bool:
+        directories = (LAYOUT.workspace, LAYOUT.repos, LAYOUT.scratch)
+        return helper(engine, self.id, scripts.LAYOUT, *directories, deadline=deadline)[0] == 0
+
+    @contextmanager
+    def _engine(self, deadline: Deadline, stage: str) -> Iterator[Engine]:
+        engine = self._engines.get()
+        with engine.within(deadline, stage):
+            try:
+                yield engine
+            except APIError as exc:
+                raise lost_or_raised(engine, self.id, stage, exc) from exc
+
+    def _command(  # noqa: PLR0917 - private, called three times, each argument of its own type
+        self,
+        engine: Engine,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None,
+        stdin: str,
+        deadline: Deadline,
+    ) -> Command:
+        return Command(
+            engine,
+            self.id,
+            argv,
+            env=env,
+            cwd=cwd or LAYOUT.workspace,
+            scratch=LAYOUT.scratch,
+            stdin=stdin,
+            deadline=deadline,
+        )
+
+    def _explained(self, engine: Engine, completed: Completed) -> Completed:
+        """Who sent a KILL that was not ours: the end of the container, its memory limit, or nobody knows."""
+        if completed.signal != "SIGKILL" or completed.ended_by is not EndedBy.UNKNOWN:
+            return completed
+        state = engine.inspect_container(self.id)["State"]
+        if not state["Running"]:
+            raise lost("run")
+        return replace(completed, reason="out_of_memory") if state.get("OOMKilled") else completed
+
+    def _put_stdin(self, engine: Engine, stdin: bytes, deadline: Deadline) -> str:
+        directory, name = f"{LAYOUT.scratch}/exec", f"{secrets.token_hex(16)}.in"
+        with files.spooled(stdin) as spool:
+            self._put(engine, (directory, name), spool, 0o600, deadline)
+        return f"{directory}/{name}"
+
+    def _put(self, engine: Engine, place: tuple[str, str], file: IO[bytes], mode: int, deadline: Deadline) -> None:
+        directory, name = place
+        owner = self._resolve_owner(engine, deadline)
+        try:
+            engine.put_archive(self.id, directory, _until(deadline, files.file_archive(name, file, owner, mode)))
+        except NotFound as exc:
+            if is_lost(engine, self.id):
+                raise
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from exc
+
+    def _resolve_owner(self, engine: Engine, deadline: Deadline) -> files.Owner:
+        if self._owner is None:
+            _, output = helper(engine, self.id, "id -u; id -g", deadline=deadline)
+            numbers = [int(line) for line in output.split() if _EPOCH.fullmatch(line)]
+            self._owner = files.Owner(*numbers) if len(numbers) == 2 else files.Owner()
+        return self._owner
+
+
+def remove(engine: Engine, container: str, deadline: Deadline) -> None:
+    """Remove a container, running or not. Gone already is success; so is a removal by someone else."""
+    try:
+        engine.remove_container(container, force=True, v=True)
+    except NotFound:
+        return
+    except APIError as exc:
+        if exc.status_code != 409 or not deadline.wait(_REMOVAL, lambda: is_absent(engine, container)):
+            raise
+
+
+def is_absent(engine: Engine, container: str) -> bool:
+    """The engine knows no such container."""
+    try:
+        engine.inspect_container(container)
+    except NotFound:
+        return True
+    return False
+
+
+def _split(path: str) -> tuple[str, str]:
+    if not isabs(path) or "\0" in path or basename(path) in ("", ".", ".."):
+        raise InvalidRequest("path", "malformed")
+    return dirname(path), basename(path)
+
+
+def _raise_errno(code: int, stage: str) -> None:
+    if code in _FILE_ERRORS:
+        raise OSError(code, os.strerror(code))
+    if code:
+        raise failure(stage, Category.UNKNOWN, "helper_failed")
+
+
+def _until(deadline: Deadline, data: bytes | Iterable[bytes]) -> Iterator[bytes]:
+    for chunk in [data] if isinstance(data, bytes) else data:
+        deadline.check("sandbox", "write")
+        yield chunk

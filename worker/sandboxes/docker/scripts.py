@@ -1,0 +1,128 @@
+"""What runs inside a container besides the command: POSIX ``sh`` for dash, bash and busybox.
+
+Processes that Docker executes lead a session and a process group of their own, so ``-$$`` is the command and
+all it started, unless a process left the group on purpose.
+"""
+
+_STAT = r"""
+# born PID: sets $born to its start time (field 22), $group to its process group; fails for a zombie.
+born() {
+  read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+  set -- ${stat##*) }
+  group=$3 born=${20}
+  [ "$1" != Z ] && [ "$1" != X ]
+}
+"""
+
+WRAPPER = (
+    _STAT
+    + r"""
+record=$1 seconds=$2 input=$3 dir=$4
+shift 4
+set -C # END may have been here first: then the record exists, and nothing begins
+born $$ && first=$born && echo "$$ $first" 2>/dev/null >"$record" || { rm -f "$record"; exit 125; }
+set +C
+# The second line of defence: the worker may die, its command may not outlive the deadline. A grandchild, so
+# that the command has no child it did not start. It goes within a second of the command.
+( (
+  while [ "$seconds" -gt 0 ] && born $$ && [ "$born" = "$first" ]; do
+    sleep 1
+    seconds=$((seconds - 1))
+  done
+  rm -f "$record"
+  [ "$seconds" -gt 0 ] || kill -KILL "-$$"
+) </dev/null >/dev/null 2>&1 & )
+exec <"$input" || exit 125
+[ "$input" = /dev/null ] || rm -f "$input"
+cd -- "$dir" || exit 126
+unset OLDPWD
+exec "$@"
+"""
+)
+"""Arguments: record file, seconds, stdin file, directory, then the command.
+
+Exits 125 when it cannot begin, 126 when the directory or the program cannot be used, 127 when there is no program.
+"""
+
+END = (
+    _STAT
+    + r"""
+record=$1 grace=$2 confirm=$3 sent= tries=20
+until read -r leader first 2>/dev/null <"$record"; do
+  (set -C; : >"$record") 2>/dev/null && exit 0
+  [ "$tries" -gt 0 ] || exit 4
+  tries=$((tries - 1))
+  sleep 0.1 2>/dev/null || sleep 1
+done
+living() {
+  born "$leader" && [ "$born" != "$first" ] && return 1
+  for process in /proc/[0-9]*; do
+    born "${process#/proc/}" && [ "$group" = "$leader" ] && return 0
+  done
+  return 1
+}
+# gone TENTHS: waits for the group's end.
+gone() {
+  left=$1
+  while living; do
+    [ "$left" -gt 0 ] || return 1
+    left=$((left - 1))
+    sleep 0.1 2>/dev/null || sleep 1
+  done
+}
+living && kill -TERM "-$leader" 2>/dev/null && sent=SIGTERM
+gone "$grace" || { kill -KILL "-$leader" 2>/dev/null; sent=SIGKILL; gone "$confirm" || exit 4; }
+rm -f "$record"
+echo "$sent"
+"""
+)
+"""Arguments: record file, grace and confirmation in tenths of a second.
+
+Exits 0 when the group is gone and prints the last signal it took; 4 when it does not go. Where there is no record it
+makes one, and a command that has not begun yet will not.
+"""
+
+ALIVE = (
+    _STAT
+    + r"""
+read -r leader first 2>/dev/null <"$1" && born "$leader" && [ "$born" = "$first" ]
+"""
+)
+"""Arguments: record file. Succeeds while the command itself runs."""
+
+KEEP = r"""
+cd -- "$1" && : >"lease.$2" || exit 1
+for file in lease.*; do
+  [ "${file#lease.}" -ge "$2" ] 2>/dev/null || rm -f -- "$file"
+done
+"""
+"""Arguments: scratch, epoch seconds. The highest name counts, so two writers cannot shorten a lease."""
+
+LEASES = r"""cd -- "$1" && for file in lease.*; do echo "${file#lease.}"; done"""
+"""Arguments: scratch. Prints every recorded lease."""
+
+LAYOUT = r"""
+for dir; do [ -d "$dir" ] && [ ! -L "$dir" ] && [ -O "$dir" ] || exit 1; done
+case $(ls -ld -- "$dir") in drwx------*) ;; *) exit 1 ;; esac
+[ -d "$dir/exec" ] && [ ! -L "$dir/exec" ]
+"""
+"""Arguments: directories, scratch last. Succeeds when all are ours and scratch is private."""
+
+PLACE = r"""
+[ ! -d "$2" ] && mv -f -- "$1" "$2" && exit
+rm -f -- "$1"
+[ ! -d "$2" ] || exit 21
+exit 1
+"""
+"""Arguments: temporary file, destination. Renames, or removes the temporary file and exits 21 (EISDIR) or 1."""
+
+READ = r"""
+[ ! -d "$1" ] || exit 21
+[ -e "$1" ] || exit 2
+[ -r "$1" ] || exit 13
+exec tail -c "+$2" <"$1"
+"""
+"""Arguments: file, first byte counted from 1. Exits with the errno's number when it cannot: 2, 13 or 21."""
+
+MAIN = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
+"""The container's own process: idle for ever, gone at once when the engine stops it."""
