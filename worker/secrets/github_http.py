@@ -54,10 +54,10 @@ class GitHubClient:
         try:
             with self._client(question.authorization) as client:
                 return _follow(client, question, f"{self._api_url}{question.path}", until)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            name = type(error).__name__
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            name = f"{type(error).__module__}.{type(error).__name__}"
         # Made outside the except block: the request in the error's context holds the credential.
-        return failure(question.stage, Category.TRANSIENT_NETWORK, "github_unreachable", exception=f"httpx.{name}")
+        return failure(question.stage, Category.TRANSIENT_NETWORK, "github_unreachable", exception=name)
 
     def _client(self, authorization: str) -> "httpx.Client":
         import ssl  # noqa: PLC0415 - same as httpx
@@ -68,6 +68,7 @@ class GitHubClient:
         headers = {
             "authorization": authorization,
             "accept": "application/vnd.github+json",
+            "accept-encoding": "identity",  # what is read is what was sent: no body inflates in memory
             "x-github-api-version": "2022-11-28",
             "user-agent": "sandferry",
         }
@@ -99,7 +100,7 @@ def _same_origin(one: str, other: str) -> bool:
 def _exchange(client: "httpx.Client", question: Question, url: str, until: float) -> Answer:
     with client.stream(question.method, url, json=question.body, timeout=_left(until)) as response:
         data = bytearray()
-        for chunk in response.iter_bytes(16 * 1024):
+        for chunk in response.iter_raw(16 * 1024):
             data += chunk
             if len(data) > BODY_LIMIT:
                 break
