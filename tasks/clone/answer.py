@@ -16,7 +16,7 @@ PROGRAMS = frozenset({"git", "git_lfs", "mkdir", "mv", "ln", "du", "sh"})
 
 REFUSALS = frozenset(
     {
-        "program_missing",
+        "git_missing",
         "git_too_old",
         "lfs_missing",
         "layout_invalid",

@@ -75,7 +75,7 @@ for stale in ".sandferry-staging-$attempt-"*; do
     [ ! -d "$stale" ] || [ -L "$stale" ] || rm -rf -- "./$stale" 2>/dev/null
 done
 mkdir -- "./$staging" || broke mkdir $?
-trap 'rm -rf -- "$here/$staging"' EXIT
+trap 'rm -rf -- "./$staging"' EXIT
 trap 'exit 143' HUP INT TERM
 listing=$here/$staging/listing
 
