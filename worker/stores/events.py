@@ -68,6 +68,11 @@ class EventStore:
         start = after if after == "-" else f"({after}"
         return [_event(seq, fields) for seq, fields in self._client.xrange(self._streams + run_id, min=start)]
 
+    def last(self, run_id: str) -> Event | None:
+        """The newest event of a run."""
+        found = self._client.xrevrange(self._streams + run_id, count=1)
+        return _event(*found[0]) if found else None
+
     def follow(self, run_id: str, *, after: str = "0", block: float = 1.0) -> Iterator[Event | None]:
         """Yield events as they come, and ``None`` whenever ``block`` seconds went by without one."""
         while True:

@@ -1,0 +1,45 @@
+"""The `sandferry` command."""
+
+import sys
+
+import typer
+
+from worker.commands import cancel, demo, doctor, keys, processes, runs, seal, send
+
+app = typer.Typer(
+    name="sandferry",
+    help="Ferries code into agent sandboxes, runs managed tools there, and ferries the work out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("worker", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(processes.worker)
+app.command("beat")(processes.beat)
+app.command("valkey")(processes.valkey)
+app.command("send")(send.send)
+app.command("cancel")(cancel.cancel)
+app.command("seal")(seal.seal)
+app.command("doctor")(doctor.doctor)
+app.command("demo")(demo.demo)
+app.add_typer(keys.app, name="keys", help="The key ring that opens sealed secrets.")
+app.add_typer(runs.app, name="runs", help="What happened, run by run.")
+
+
+def main() -> None:
+    """Run the command line; a fault of the installation is one line with advice, never a traceback."""
+    from pydantic import ValidationError  # noqa: PLC0415 - a command that needs no settings starts sooner
+
+    from worker.commands.faults import explain  # noqa: PLC0415 - same
+    from worker.failures.model import InvalidRequest  # noqa: PLC0415 - same
+    from worker.secrets.keyring import KeyRingError  # noqa: PLC0415 - same
+    from worker.stores.redis import StoreError  # noqa: PLC0415 - same
+
+    try:
+        app()
+    except (ValidationError, InvalidRequest, KeyRingError, StoreError, OSError) as exc:
+        typer.echo(explain(exc), err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""The processes of the service: `sandferry worker`, `beat` and `valkey`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def worker(
+    context: typer.Context,
+    queues: Annotated[str, typer.Option("--queues", "-Q", help="Comma-separated; all of them by default.")] = "",
+    concurrency: Annotated[int, typer.Option("--concurrency", "-c", min=1, help="Bodies at once.")] = 4,
+    pool: Annotated[str, typer.Option("--pool", "-P", help="prefork or threads.")] = "prefork",
+    name: Annotated[str, typer.Option("--name", "-n", help="Node name; unique on a machine.")] = "sandferry@%h",
+) -> None:
+    """Run jobs. Further options go to `celery worker` as they are."""
+    from worker.app import QUEUES, app  # noqa: PLC0415 - reads the settings
+
+    if pool not in {"prefork", "threads"}:
+        raise typer.BadParameter("prefork or threads", param_hint="--pool")
+    wanted = queues.split(",") if queues else list(QUEUES)
+    if unknown := sorted(set(wanted) - set(QUEUES)):
+        raise typer.BadParameter(f"unknown queue {unknown[0]!r}; there are {', '.join(QUEUES)}", param_hint="--queues")
+    app.worker_main(["worker", "-Q", ",".join(wanted), "-c", str(concurrency), "-P", pool, "-n", name, *context.args])
+
+
+def beat() -> None:
+    """Send the periodic sweep. Run one; a second does no harm."""
+    from worker.app import app  # noqa: PLC0415 - reads the settings
+
+    # The in-memory scheduler: one entry that is always due again soon needs no file.
+    app.start(["beat", "--scheduler", "celery.beat:Scheduler", "--pidfile="])
+
+
+def valkey(
+    port: Annotated[int, typer.Option(help="TCP port on 127.0.0.1.")] = 6379,
+    data: Annotated[Path | None, typer.Option(help="Where to keep data; kept between runs. Default: nowhere.")] = None,
+) -> None:
+    """Run the embedded Valkey in the foreground: a broker for development, with the settings that we ask of one."""
+    import signal  # noqa: PLC0415 - only here
+
+    from worker.demo.broker import embedded  # noqa: PLC0415 - same
+
+    with embedded(port=port, data=data) as url:
+        typer.echo(f"valkey is ready at {url}; end it with Ctrl-C")
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})

@@ -1,0 +1,44 @@
+"""Waiting for a job with something to look at."""
+
+import time
+from typing import Any
+
+from rich.console import Console
+
+from worker.stores.events import Event, EventStore
+
+TIMEOUT = 120.0
+"""Seconds; the demo takes about 13."""
+
+_SAYS = {
+    "sandbox.initializing": "making a sandbox",
+    "sandbox.ready": "sandbox is ready",
+    "sandbox.git.started": "cloning",
+    "sandbox.git.completed": "cloned",
+    "sandbox.git.failed": "failed",
+}
+
+
+def watch(console: Console, sent: Any, run_id: str, store: EventStore) -> None:
+    """Show the run's progress until its job has ended. Raises TimeoutError."""
+    end = time.monotonic() + TIMEOUT
+    due = 0.0
+    after = "-"
+    with console.status("waiting for the worker") as status:
+        while not sent.ready():
+            if time.monotonic() > end:
+                raise TimeoutError("the job did not end in time")
+            for event in store.read(run_id, after=after):
+                after = event.seq
+                due = event.time + float(event.data.get("delay_ms") or 0) / 1000
+                console.print(f"  [dim]{_say(event)}[/dim]")
+            left = due - time.time()
+            status.update(f"next try in {left:.1f} s; the worker's slot is free" if left > 0 else "working")
+            time.sleep(0.1)
+
+
+def _say(event: Event) -> str:
+    if event.name == "sandbox.git.retrying":
+        seconds = float(event.data["delay_ms"] or 0) / 1000
+        return f"attempt {event.data['attempt']} was rejected ({event.data['reason']}); trying again in {seconds:g} s"
+    return _SAYS.get(event.name, event.name)
