@@ -1,5 +1,6 @@
 """The Celery app: queues, routes, delivery rules and the signals that set a process up."""
 
+import logging
 from typing import Any
 
 from celery import Celery
@@ -107,6 +108,8 @@ app = make_app(settings())
 @setup_logging.connect
 def _logging(**_: Any) -> None:
     logs.configure(settings())
+    # At DEBUG the pool writes down every message it applies, arguments and all.
+    logging.getLogger("celery.pool").setLevel(logging.INFO)
 
 
 @worker_init.connect

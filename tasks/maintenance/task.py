@@ -18,6 +18,7 @@ class Sweep(ClassifiedTask):
     operation: ClassVar[str] = "sweep"
     code: ClassVar[str] = "internal_error"
     schedule: ClassVar[Schedule] = Schedule(attempts=1, countdowns=(), deadline=120)
+    heeds_cancel: ClassVar[bool] = False
     ignore_result = True
 
     def parse(self, payload: Any) -> SweepRequest:
@@ -27,7 +28,7 @@ class Sweep(ClassifiedTask):
     def execute(self, request: SweepRequest, attempt: Attempt) -> dict[str, Any]:  # noqa: ARG002 - nothing is asked
         """Bring back lapsed tasks, then end sandboxes; returns what was done."""
         attempt.at("republish")
-        brought_back = republish(self.app, self.services.attempts)
+        brought_back = republish(self.app, self.services.attempts, lambda: attempt.deadline.ended_by() is not None)
         attempt.at("reap")
         return {"tasks": dict(brought_back), "sandboxes": dict(reap(self.services))}
 

@@ -49,6 +49,8 @@ class Attempt:
     started: float = field(default_factory=time.monotonic)
     lost: bool = False
     """Another owner holds the task: whatever this body does is not recorded any more."""
+    ended: bool = False
+    """The outcome is on its way to the record: nothing can stop the body any more."""
     events: EventStore = field(repr=False)
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
 
@@ -85,14 +87,15 @@ def _renew_sandbox(sandbox: Sandbox, lease: float) -> None:
     sandbox.keep_alive(lease, deadline=Deadline.after(KEEP_ALIVE_TIMEOUT))
 
 
-def keep_lease(attempt: Attempt, store: AttemptStore) -> None:
+def keep_lease(attempt: Attempt, store: AttemptStore, *, heed_cancel: bool) -> None:
     """Give signs of life for ``attempt`` until its resources close; hears of cancels and of a lost lease."""
 
     def renew() -> None:
         ours, cancelled = store.renew(attempt.task_id, fence=attempt.fence, run_id=attempt.run_id)
-        if not ours:
-            attempt.lost = True
-        if cancelled or not ours:
+        if attempt.ended:
+            return
+        attempt.lost = not ours
+        if attempt.lost or (cancelled and heed_cancel):
             attempt.deadline.cancel.set()
 
     attempt.resources.enter_context(_signs_of_life.every(SIGN_OF_LIFE, renew))

@@ -36,26 +36,41 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:  # noqa: FBT001, FBT002
         """Before a lost worker's message goes back to the queue, free the lease of the body that died."""
         exc = getattr(exc_info.exception, "exc", exc_info.exception)
-        if isinstance(exc, WorkerLostError | SystemExit | KeyboardInterrupt) and self.worker_pid:
-            try:
-                services().attempts.disown(self.id, owner=owner(self.hostname, self.worker_pid))
-            except StoreError:
-                log.warning("lease not freed, left to the sweep", task_id=self.id)
+        if isinstance(exc, WorkerLostError | SystemExit | KeyboardInterrupt):
+            self._free_lease()
         return super().on_failure(exc_info, send_failed_event, return_ok)
+
+    def cancel(self, pool: Any, signal: Any = None, emit_retry: bool = True) -> Any:  # noqa: FBT001, FBT002
+        """Free the lease of a body that a cold shutdown ends, so that its message may run elsewhere at once."""
+        super().cancel(pool, signal, emit_retry)
+        self._free_lease()
+
+    def _free_lease(self) -> None:
+        if not self.worker_pid:
+            return
+        try:
+            services().attempts.disown(self.id, owner=owner(self.hostname, self.worker_pid))
+        except StoreError:
+            log.warning("lease not freed, left to the sweep", task_id=self.id)
 
     def on_timeout(self, soft: bool, timeout: float) -> Any:  # noqa: FBT001
         """A hard time limit killed the body: tell the client in our form. A soft one is the body's own affair."""
         if soft:
             return super().on_timeout(soft, timeout)
         task_ready(self)
+        log.error("hard time limit", task_id=self.id, timeout_s=timeout)
         cause = Cause.of(causes.HARD_TIMEOUT)
         payload = outcome.closed(cause, Category.TIMEOUT_AMBIGUOUS, run_id=run_id_of(self.kwargs))
+        if self._close(payload):
+            failed = TaskFailed(payload)
+            self.task.backend.mark_as_failure(self.id, failed, request=self._context, store_result=self.store_errors)
+            self.send_event("task-failed", exception=repr(failed), traceback=None)
+        return self.acknowledge()
+
+    def _close(self, payload: dict[str, Any]) -> bool:
+        """Close the record as failed. False: the body had recorded an outcome, which the sweep will tell."""
         try:
-            services().attempts.close(self.id, state="failed", payload=payload, cause=str(cause))
+            return services().attempts.close(self.id, state="failed", payload=payload, cause=payload["cause"])
         except StoreError:
             log.warning("record not closed, left to the sweep", task_id=self.id)
-        failed = TaskFailed(payload)
-        log.error("hard time limit", task_id=self.id, timeout_s=timeout)
-        self.task.backend.mark_as_failure(self.id, failed, request=self._context, store_result=self.store_errors)
-        self.send_event("task-failed", exception=repr(failed), traceback=None)
-        return self.acknowledge()
+        return True

@@ -6,6 +6,8 @@ from typing import Any
 
 HEADER = "sandferry"
 VERSION = 1
+MOST = 999
+"""The highest attempt number; no schedule comes near it, and a wilder one is not ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Stamp:
             return cls(attempt=retries + 1)
         attempt, carry, sent_at = raw.get("attempt"), raw.get("carry"), raw.get("sent_at")
         return cls(
-            attempt=attempt if type(attempt) is int and attempt > 0 else retries + 1,
+            attempt=attempt if type(attempt) is int and 0 < attempt <= MOST else retries + 1,
             carry=carry if isinstance(carry, str) else "",
             sent_at=float(sent_at) if isinstance(sent_at, int | float) else None,
         )

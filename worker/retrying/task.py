@@ -6,10 +6,14 @@ The attempt record decides who runs. A body costs two round trips to it: one scr
 import os
 import random
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 from celery import Task
 from celery.exceptions import Ignore, Reject, Retry
+from celery.utils import uuid
 
 from worker.failures.cause import Cause
 from worker.failures.classify import classify
@@ -59,6 +63,8 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
     event: ClassVar[str | None] = None
     """Prefix of its ``retrying`` and ``failed`` events."""
     schedule: ClassVar[Schedule]
+    heeds_cancel: ClassVar[bool] = True
+    """Whether the cancel of its run ends this job; cleaning up after a run must not be."""
 
     def parse(self, payload: Any) -> Any:
         """Validate a request. Raises :class:`InvalidRequest`."""
@@ -93,6 +99,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         message = self.request
         stamp = Stamp.read(message.headers, message.retries)
         run_id = run_id_of(kwargs)
+        delivery = uuid()
         logs.bind(task=self.name, task_id=message.id, run_id=run_id, attempt=stamp.attempt)
         try:
             begun = patient(
@@ -102,6 +109,8 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
                     owner=owner(message.hostname, os.getpid()),
                     envelope=envelope.of(self.name, message),
                     run_id=run_id,
+                    delivery=delivery,
+                    carry=stamp.carry,
                 )
             )
             if isinstance(begun, Turned):
@@ -110,18 +119,11 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         except StoreError:
             # Nobody can say who may run. The broker keeps the message, or the sweep finds the lapsed lease.
             log.warning("record store away, message put back")
-        except Exception as exc:  # noqa: BLE001 - a fault of our own must not show a client raw text either
-            log.error("internal error", exception=type(exc).__name__)  # noqa: TRY400 - a traceback may hold text
-            return self._internal_error(message.id, run_id)
+            return Reject("record store away", requeue=True)
+        except Exception as exc:  # noqa: BLE001 - a fault of ours outside a body must not leave the worker raw either
+            return self._broken(message.id, run_id, type(exc).__name__)
         finally:
             logs.clear()
-        return Reject("record store away", requeue=True)
-
-    def _internal_error(self, task_id: str, run_id: str) -> TaskFailed:
-        cause = Cause.of("internal_error")
-        payload = outcome.closed(cause, Category.UNKNOWN, run_id=run_id)
-        self.services.attempts.close(task_id, state="failed", payload=payload, cause=str(cause))
-        return TaskFailed(payload)
 
     def _repeat(self, turned: Turned) -> Any:
         """Answer a duplicate with what is stored, so that it never un-finishes a result."""
@@ -131,10 +133,16 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
                 return turned.payload
             case Turned(why="done"):
                 return TaskFailed(turned.payload)
-            case Turned(why="stale", payload=dict()):
-                return Retry(exc=TaskFailed(turned.payload), when=0)
-        # A body is alive elsewhere and will write the result; this copy leaves no trace.
+        # A later attempt or a living body will write the result; this copy leaves no trace.
         return Ignore()
+
+    def _broken(self, task_id: str, run_id: str, exception: str) -> TaskFailed:
+        log.error("delivery broken", exception=exception)
+        cause = Cause.of("internal_error", exception=exception)
+        payload = outcome.closed(cause, Category.UNKNOWN, run_id=run_id)
+        with suppress(StoreError):
+            self.services.attempts.close(task_id, state="failed", payload=payload, cause=str(cause))
+        return TaskFailed(payload)
 
     def _body(self, args: tuple[Any, ...], kwargs: dict[str, Any], stamp: Stamp, run_id: str, begun: Begun) -> Any:
         attempt = Attempt(
@@ -146,23 +154,25 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             fence=begun.fence,
             spent=begun.spent,
             first_seen=begun.first_seen,
-            carry=stamp.carry or begun.carry,
+            carry=begun.carry,
             deadline=Deadline.after(max(0.0, self.schedule.deadline - begun.spent)),
             events=self.services.events,
         )
-        if begun.cancelled:
+        if begun.cancelled and self.heeds_cancel:
             attempt.deadline.cancel.set()
         request: Any = None
         failure: Failure | None = None
         result: dict[str, Any] = {}
         with attempt.resources:
-            keep_lease(attempt, self.services.attempts)
+            keep_lease(attempt, self.services.attempts, heed_cancel=self.heeds_cancel)
             try:
                 self._may_start(begun)
                 request = self.parse(request_of(args, kwargs))
+                attempt.at(attempt.stage)
                 result = self.execute(request, attempt)
             except Exception as exc:  # noqa: BLE001 - whatever it was, the classifier judges it
                 failure = facts(exc, attempt)
+            attempt.ended = True
             if failure is None:
                 return self._succeed(request, attempt, result)
             return self._fail(request, attempt, failure)
@@ -174,14 +184,19 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             raise not_started(self.operation, QUEUE_WAIT)
 
     def _succeed(self, request: Any, attempt: Attempt, result: dict[str, Any]) -> Any:
+        if not self._end(attempt, "succeeded", result, cause="", spent=attempt.spent + attempt.elapsed()):
+            return Ignore()
         self._settle(request, attempt, None)
-        kept = patient(
+        return result
+
+    def _end(self, attempt: Attempt, state: Terminal, payload: dict[str, Any], *, cause: str, spent: float) -> bool:
+        """Record the outcome first: only the owner may settle, and what it leaves behind the reaper finds."""
+        return patient(
             lambda: self.services.attempts.end_terminal(
-                attempt.task_id, fence=attempt.fence, state="succeeded", payload=result, cause="",
-                spent=attempt.spent + attempt.elapsed(),
+                attempt.task_id, attempt=attempt.number, fence=attempt.fence, state=state, payload=payload,
+                cause=cause, spent=spent,
             )
         )  # fmt: skip
-        return result if kept else Ignore()
 
     def _fail(self, request: Any, attempt: Attempt, failure: Failure) -> Any:
         spent = attempt.spent + attempt.elapsed()
@@ -193,28 +208,29 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             now=time.time(), remaining=remaining,
         )  # fmt: skip
         self._keep_diagnostics(attempt, failure)
-        self._tell(attempt, verdict, cause, failure)
+        told = partial(self._tell, attempt, verdict, cause, failure)
         if verdict.retry and verdict.countdown is not None:
-            return self._wait(attempt, payload, verdict.countdown, spent)
-        self._settle(request, attempt, verdict)
+            return self._wait(attempt, payload, verdict.countdown, spent, told)
         state: Terminal = "cancelled" if verdict.category is Category.CANCELLED else "failed"
-        kept = patient(
-            lambda: self.services.attempts.end_terminal(
-                attempt.task_id, fence=attempt.fence, state=state, payload=payload, cause=str(cause), spent=spent
-            )
-        )
-        return TaskFailed(payload) if kept else Ignore()
+        if not self._end(attempt, state, payload, cause=str(cause), spent=spent):
+            return Ignore()
+        told()
+        self._settle(request, attempt, verdict)
+        return TaskFailed(payload)
 
-    def _wait(self, attempt: Attempt, payload: dict[str, Any], countdown: float, spent: float) -> Any:
+    def _wait(
+        self, attempt: Attempt, payload: dict[str, Any], countdown: float, spent: float, told: Callable[[], None]
+    ) -> Any:
         """Record the retry, then publish it: what is recorded but not published, the sweep publishes."""
         kept = patient(
             lambda: self.services.attempts.end_waiting(
-                attempt.task_id, fence=attempt.fence, payload=payload, cause=payload["cause"], countdown=countdown,
-                spent=spent + countdown, carry=attempt.carry,
+                attempt.task_id, attempt=attempt.number, fence=attempt.fence, payload=payload,
+                cause=payload["cause"], countdown=countdown, spent=spent + countdown, carry=attempt.carry,
             )
         )  # fmt: skip
         if not kept:
             return Ignore()
+        told()
         failed = TaskFailed(payload)
         stamp = Stamp(attempt=attempt.number + 1, carry=attempt.carry)
         try:

@@ -1,15 +1,23 @@
 """A thread that calls functions at a steady pace: signs of life for leases."""
 
-import heapq
 import itertools
 import logging
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Pace:
+    due: float
+    seconds: float
+    call: Callable[[], None]
 
 
 class Ticker:
@@ -25,39 +33,49 @@ class Ticker:
 
     def _reset(self) -> None:
         self._wake = threading.Condition()
-        self._due: list[tuple[float, int, float, Callable[[], None]]] = []
-        self._live: set[int] = set()
+        self._paces: dict[int, _Pace] = {}
         self._numbers = itertools.count()
+        self._asleep_until = math.inf
         self._thread: threading.Thread | None = None
 
     @contextmanager
     def every(self, seconds: float, call: Callable[[], None]) -> Iterator[None]:
-        """Call ``call`` every ``seconds`` while the block runs. What it raises is logged by class and dropped."""
+        """Call ``call`` every ``seconds`` while the block runs. What it raises is logged by class and dropped.
+
+        A call may still be running when the block is left.
+        """
         number = next(self._numbers)
+        pace = _Pace(time.monotonic() + seconds, seconds, call)
         with self._wake:
-            self._live.add(number)
-            heapq.heappush(self._due, (time.monotonic() + seconds, number, seconds, call))
+            self._paces[number] = pace
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=f"sandferry-{self._name}", daemon=True)
                 self._thread.start()
-            elif self._due[0][1] == number:
+            elif pace.due < self._asleep_until:
                 self._wake.notify()
         try:
             yield
         finally:
+            # The thread is not woken for this: short bodies would pay for it, and it finds out by itself.
             with self._wake:
-                self._live.discard(number)
+                del self._paces[number]
 
     def _run(self) -> None:
         while True:
-            with self._wake:
-                while not self._due or self._due[0][0] > time.monotonic():
-                    self._wake.wait(self._due[0][0] - time.monotonic() if self._due else None)
-                _, number, seconds, call = heapq.heappop(self._due)
-                if number not in self._live:
-                    continue
-                heapq.heappush(self._due, (time.monotonic() + seconds, number, seconds, call))
+            call = self._next()
             try:
                 call()
             except Exception as exc:  # noqa: BLE001 - a lease that could not be renewed is tried again, whatever it was
                 log.warning("tick failed", extra={"ticker": self._name, "exception": type(exc).__name__})
+
+    def _next(self) -> Callable[[], None]:
+        """Sleep until the next call is due."""
+        with self._wake:
+            while True:
+                now = time.monotonic()
+                pace = min(self._paces.values(), key=lambda pace: pace.due, default=None)
+                if pace is not None and pace.due <= now:
+                    pace.due = now + pace.seconds
+                    return pace.call
+                self._asleep_until = math.inf if pace is None else pace.due
+                self._wake.wait(None if pace is None else pace.due - now)

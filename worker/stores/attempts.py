@@ -75,11 +75,16 @@ class AttemptStore:
         self._ttl = _ms(record_ttl)
         self._scripts = {name: script(client, name) for name in ("begin", "end", "renew", "disown", "close", "lapsed")}
 
-    def begin(self, task_id: str, *, attempt: int, owner: str, envelope: str, run_id: str) -> Begun | Turned:
-        """Ask to run attempt ``attempt`` (1-based) of ``task_id``; the first of two round trips a body makes."""
+    def begin(
+        self, task_id: str, *, attempt: int, owner: str, envelope: str, run_id: str, delivery: str, carry: str = ""
+    ) -> Begun | Turned:
+        """Ask to run attempt ``attempt`` (1-based) of ``task_id``; the first of two round trips a body makes.
+
+        ``delivery`` is unique to one delivery of the message: it may ask again when the answer was lost.
+        """
         reply = self._scripts["begin"](
             keys=[self._record(task_id), self._index, self._cancels + run_id],
-            args=[task_id, attempt, owner, self._lease, self._ttl, envelope, run_id],
+            args=[task_id, attempt, owner, self._lease, self._ttl, envelope, run_id, delivery, carry],
         )
         if reply[0] != "run":
             return Turned(why=reply[0], state=text(reply[1]), payload=_load(reply[2]))
@@ -96,18 +101,22 @@ class AttemptStore:
         )
 
     def end_waiting(
-        self, task_id: str, *, fence: int, payload: Any, cause: str, countdown: float, spent: float, carry: str
-    ) -> bool:
-        """Note that the next attempt is due in ``countdown`` seconds. False: another owner holds the task."""
+        self, task_id: str, *, attempt: int, fence: int, payload: Any, cause: str, countdown: float, spent: float,
+        carry: str,
+    ) -> bool:  # fmt: skip
+        """Note that the next attempt is due in ``countdown`` seconds. False: another owner holds the task.
+
+        May be asked again when the answer was lost; so may :meth:`end_terminal`.
+        """
         times = (_ms(countdown), _ms(spent), _ms(GRACE), self._ttl)
-        return self._end(task_id, fence, "waiting", json.dumps(payload), cause, *times, carry)
+        return self._end(task_id, fence, "waiting", json.dumps(payload), cause, *times, carry, attempt)
 
     def end_terminal(
-        self, task_id: str, *, fence: int, state: Terminal, payload: Any, cause: str, spent: float
+        self, task_id: str, *, attempt: int, fence: int, state: Terminal, payload: Any, cause: str, spent: float
     ) -> bool:
         """Write the final outcome. False: another owner holds the task."""
         times = (0, _ms(spent), _ms(GRACE), self._ttl)
-        return self._end(task_id, fence, state, json.dumps(payload), cause, *times, "")
+        return self._end(task_id, fence, state, json.dumps(payload), cause, *times, "", attempt)
 
     def renew(self, task_id: str, *, fence: int, run_id: str) -> tuple[bool, bool]:
         """Give a sign of life; replies (still ours, run is cancelled)."""
@@ -117,11 +126,11 @@ class AttemptStore:
         return bool(ours), bool(cancelled)
 
     def disown(self, task_id: str, *, owner: str) -> bool:
-        """Free the lease of a body whose process is known to be dead."""
+        """Free the lease of a body whose process is dead or is being ended."""
         return bool(self._scripts["disown"](keys=[self._record(task_id), self._index], args=[task_id, owner]))
 
     def close(self, task_id: str, *, state: Terminal, payload: Any, cause: str) -> bool:
-        """Close a record from outside its body; an outcome that is there already stays (False)."""
+        """Close a record, if there is one, from outside its body; an outcome that is there already stays (False)."""
         return bool(
             self._scripts["close"](
                 keys=[self._record(task_id), self._index],

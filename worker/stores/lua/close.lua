@@ -2,7 +2,10 @@
 -- KEYS: record, index of leases
 -- ARGV: task id, state, payload, cause, grace ms
 local was = redis.call('HMGET', KEYS[1], 'state', 'fence', 'attempt', 'history')
-if not was[1] or was[1] == 'succeeded' or was[1] == 'failed' or was[1] == 'cancelled' then
+if not was[1] then
+  return 1
+end
+if was[1] == 'succeeded' or was[1] == 'failed' or was[1] == 'cancelled' then
   return 0
 end
 local clock = redis.call('TIME')
