@@ -1,0 +1,74 @@
+"""One set of behaviours for every driver; ``provider`` is each of them in turn."""
+
+import uuid
+
+import pytest
+
+from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
+from worker.sandboxes.deadline import Deadline
+from worker.sandboxes.docker.provider import DockerProvider
+from worker.sandboxes.local.provider import LocalProvider
+from worker.sandboxes.settings import DockerSettings
+
+from tests.rig.docker_fixture import busybox_image, docker_engine, git_image  # noqa: F401 - fixtures
+
+
+def new_labels():
+    return {LABEL_RUN: f"run-{uuid.uuid4()}", LABEL_REQUEST: f"request-{uuid.uuid4()}"}
+
+
+def soon(seconds=30.0):
+    return Deadline.after(seconds)
+
+
+def docker_settings(url, image, **more):
+    return DockerSettings(url=url, image=image, network="host", **more)
+
+
+def release_all(provider, labels):
+    for sandbox in provider.find({LABEL_RUN: labels[LABEL_RUN]}, deadline=soon()):
+        sandbox.release(deadline=soon())
+
+
+@pytest.fixture
+def labels():
+    return new_labels()
+
+
+@pytest.fixture
+def docker_provider(docker_engine, git_image, labels):  # noqa: F811
+    provider = DockerProvider(docker_settings(docker_engine, git_image))
+    yield provider
+    release_all(provider, labels)
+
+
+@pytest.fixture
+def local_provider(tmp_path, labels):
+    provider = LocalProvider(tmp_path / "sandboxes")
+    yield provider
+    release_all(provider, labels)
+
+
+@pytest.fixture(params=["local", pytest.param("docker", marks=pytest.mark.docker)])
+def provider(request):
+    return request.getfixturevalue(f"{request.param}_provider")
+
+
+@pytest.fixture(
+    params=[
+        "local",
+        pytest.param("git_image", marks=pytest.mark.docker),
+        pytest.param("busybox_image", marks=pytest.mark.docker),
+    ],
+    scope="module",
+)
+def sandbox(request, tmp_path_factory):
+    """A sandbox of each kind of shell, shared by the tests of a module."""
+    labels = new_labels()
+    if request.param == "local":
+        provider = LocalProvider(tmp_path_factory.mktemp("local"))
+    else:
+        engine, image = request.getfixturevalue("docker_engine"), request.getfixturevalue(request.param)
+        provider = DockerProvider(docker_settings(engine, image))
+    yield provider.create(Spec(), labels, deadline=soon())
+    release_all(provider, labels)
