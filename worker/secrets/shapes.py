@@ -5,6 +5,8 @@ look back one character at most and, but for PEM blocks, never past a line's end
 """
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 MASK = "***"
 
@@ -13,7 +15,7 @@ MASK = "***"
 _PEM = re.compile(r"-----BEGIN [^\n-]{0,64}-----(?:.*?-----END [^\n-]{0,64}-----|.*\Z)", re.DOTALL)
 _HEADER = re.compile(
     r"((?:authorization|private-token|job-token|x-api-key)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?"
-    r"(?:(?:basic|bearer|token|negotiate|digest)[ \t]{1,8})?|(?<![a-z0-9])bearer[ \t]{1,8})[^\s\"']{4,}",
+    r"(?:(?:basic|bearer|token|negotiate|digest)[ \t]{1,8})?+|(?<![a-z0-9])bearer[ \t]{1,8})[^\s\"']{4,}",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(
@@ -31,21 +33,52 @@ _QUERY = re.compile(
     re.IGNORECASE,
 )
 STARTS = (
-    *("-----begin ", "authorization", "private-token", "job-token", "x-api-key", "bearer", "://", "?", "&", ";"),
+    *("authorization", "private-token", "job-token", "x-api-key", "bearer", "://", "?", "&", ";"),
     *("ghp_", "ghs_", "gho_", "ghu_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "gloas-"),
     *("glsoat-", "xox", "xapp-", "dckr_pat_", "dop_v1_", "sk-", "sk_live_", "rk_live_", "sk_test_", "rk_test_"),
     *("pypi-", "e2b_", "dtn_", "aiza", "akia", "asia", "hf_", "npm_", "eyj"),
 )
-"""Lower-cased beginnings of all rules: a line that holds one may hold a secret up to its end."""
+"""Lower-cased beginnings of the rules for lines: after one, a secret may go on to the end of its line."""
+_LONGEST_START = max(map(len, STARTS))
 _START = re.compile("|".join(map(re.escape, STARTS)), re.IGNORECASE)
 _PEM_START = re.compile("-----BEGIN [^\n-]{0,64}-----")
-PEM_END = re.compile("-----END [^\n-]{0,64}-----")
-"""What ends a PEM block."""
+_PEM_END = re.compile("-----END [^\n-]{0,64}-----")
+_PEM_PARTIAL = re.compile("-----BEGIN [^\n-]{0,64}-{0,4}")
+_PEM_MARK = 80
+"""Characters in which the beginning of a PEM block fits."""
 
 
-def redact_shapes(text: str) -> str:
-    """``text`` with everything that looks like a secret masked."""
-    text = _PEM.sub(MASK, text)
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules that are applied together.
+
+    ``open_at`` says where in a text something may begin that the text does not end (or its length);
+    ``end`` is what ends all that may begin.
+    """
+
+    redact: Callable[[str], str]
+    open_at: Callable[[str], int]
+    end: re.Pattern[str]
+
+
+def _redact_blocks(text: str) -> str:
+    return _PEM.sub(MASK, text)
+
+
+def _open_block(text: str) -> int:
+    position = 0
+    while start := _PEM_START.search(text, position):
+        end = _PEM_END.search(text, start.end())
+        if end is None:
+            return start.start()
+        position = end.end()
+    for begin in range(max(position, len(text) - _PEM_MARK), len(text)):
+        if text[begin] == "-" and ("-----BEGIN ".startswith(text[begin:]) or _PEM_PARTIAL.fullmatch(text, begin)):
+            return begin
+    return len(text)
+
+
+def _redact_lines(text: str) -> str:
     text = _HEADER.sub(rf"\1{MASK}", text)
     text = _TOKEN.sub(MASK, text)
     text = _JWT.sub(lambda match: MASK if match[0].count(".") >= 2 else match[0], text)
@@ -53,33 +86,24 @@ def redact_shapes(text: str) -> str:
     return _QUERY.sub(rf"\1{MASK}", text)
 
 
-def open_shape(text: str) -> int:
-    """Where a secret may begin that ``text`` does not end: its index, or the length of ``text``.
-
-    That is the first beginning of a rule in the last, unfinished line, one character early as rules look
-    back by one; or the beginning of a PEM block without its end.
-    """
+def _open_line(text: str) -> int:
     line = text.rfind("\n") + 1
     start = _START.search(text, line)
-    found = start.start() if start else line + _partial(text[line:])
-    return min(max(0, found - 1) if found < len(text) else found, open_pem(text))
-
-
-def _partial(line: str) -> int:
-    longest = max(map(len, STARTS))
-    for start in range(max(0, len(line) - longest + 1), len(line)):
-        tail = line[start:].lower()
+    if start:
+        return start.start()
+    for begin in range(max(line, len(text) - _LONGEST_START + 1), len(text)):
+        tail = text[begin:].lower()
         if any(known.startswith(tail) for known in STARTS):
-            return start
-    return len(line)
-
-
-def open_pem(text: str) -> int:
-    """Where a PEM block begins that ``text`` does not end, or the length of ``text``."""
-    position = 0
-    while start := _PEM_START.search(text, position):
-        end = PEM_END.search(text, start.end())
-        if end is None:
-            return start.start()
-        position = end.end()
+            return begin
     return len(text)
+
+
+BLOCKS = Rules(_redact_blocks, _open_block, _PEM_END)
+"""PEM blocks."""
+LINES = Rules(_redact_lines, _open_line, re.compile("(?=\n)"))
+"""Headers, tokens, URL userinfo and query keys: all that ends with its line."""
+
+
+def redact_shapes(text: str) -> str:
+    """``text`` with everything that looks like a secret masked."""
+    return LINES.redact(BLOCKS.redact(text))

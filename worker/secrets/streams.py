@@ -1,15 +1,13 @@
 """Redaction of text that arrives in pieces. What comes out does not depend on where it was cut."""
 
-import re
 from typing import Protocol
 
 from worker.secrets.literals import Literals
-from worker.secrets.shapes import MASK, PEM_END, open_pem, open_shape, redact_shapes
+from worker.secrets.shapes import BLOCKS, LINES, MASK, Rules
 
 HELD_LIMIT = 64 * 1024
 """Characters that may wait for the end of something that looks like a secret; a longer one is masked."""
 
-_LINE_END = re.compile("\n")
 _END_MARK = 80
 """Characters in which the end of a PEM block fits."""
 
@@ -59,43 +57,51 @@ class LiteralStage:
 
 
 class ShapeStage:
-    """Masks what looks like a secret; holds a line back from the first sign of one on."""
+    """Masks what looks like a secret; holds text back from the first sign of one on."""
 
-    __slots__ = ("_held", "_until")
+    __slots__ = ("_before", "_dropping", "_held", "_rules")
 
-    def __init__(self) -> None:
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
         self._held = ""
-        self._until: re.Pattern[str] | None = None
-        """While set, text is dropped until this is found: it belongs to a secret that was masked."""
+        self._before = ""
+        """The last character given out: rules look back by one."""
+        self._dropping = False
+        """While set, text belongs to a secret that was masked already."""
 
     def feed(self, text: str) -> str:
         """Take a piece; return what can be said for certain."""
         self._held += text
-        if self._until and not self._resume(self._until):
+        self._drop()
+        if self._dropping:
             return ""
-        upto = open_shape(self._held)
-        out, self._held = redact_shapes(self._held[:upto]), self._held[upto:]
+        upto = self._rules.open_at(self._held)
+        out, self._held = self._redact(self._held[:upto]), self._held[upto:]
         if len(self._held) <= HELD_LIMIT:
             return out
-        self._until = PEM_END if open_pem(self._held) < len(self._held) else _LINE_END
-        self._resume(self._until)
+        self._dropping = True
+        self._drop()
+        self._before = MASK[-1]
         return out + MASK
 
     def flush(self) -> str:
         """Return what is still held back."""
-        out = "" if self._until else redact_shapes(self._held)
-        self._held, self._until = "", None
+        out = "" if self._dropping else self._redact(self._held)
+        self._held, self._dropping = "", False
         return out
 
-    def _resume(self, until: re.Pattern[str]) -> bool:
-        """Whether the secret has ended; drops what belongs to it."""
-        end = until.search(self._held)
-        if end is None:
-            self._held = self._held[-_END_MARK:]
-            return False
-        self._held = self._held[end.end() if until is PEM_END else end.start() :]
-        self._until = None
-        return True
+    def _redact(self, text: str) -> str:
+        out = self._rules.redact(self._before + text)[len(self._before) :]
+        self._before = out[-1:] or self._before
+        return out
+
+    def _drop(self) -> None:
+        """Forget what belongs to a masked secret; its end may be cut, so a little of it stays."""
+        if not self._dropping:
+            return
+        end = self._rules.end.search(self._held)
+        self._held = self._held[end.end() :] if end else self._held[-_END_MARK:]
+        self._dropping = end is None
 
 
 class RedactedStream:
@@ -104,14 +110,17 @@ class RedactedStream:
     __slots__ = ("_stages",)
 
     def __init__(self, literals: Literals) -> None:
-        self._stages: tuple[Stage, Stage] = (LiteralStage(literals), ShapeStage())
+        self._stages: tuple[Stage, ...] = (LiteralStage(literals), ShapeStage(BLOCKS), ShapeStage(LINES))
 
     def feed(self, text: str) -> str:
         """Take a piece; return the redacted text that no further piece can change."""
-        first, second = self._stages
-        return second.feed(first.feed(text))
+        for stage in self._stages:
+            text = stage.feed(text)
+        return text
 
     def flush(self) -> str:
         """Return the rest at the end of the text."""
-        first, second = self._stages
-        return second.feed(first.flush()) + second.flush()
+        text = ""
+        for stage in self._stages:
+            text = stage.feed(text) + stage.flush()
+        return text
