@@ -2,6 +2,8 @@
 
 A request says what each attempt does: ``{"schema": 1, "run_id": …, "key": …, "plan": ["network", "ok"]}``.
 Every start of a body is appended to the Redis list ``probe:<key>`` as JSON.
+Environment: ``PROBE_HARD_LIMIT`` and ``PROBE_SOFT_LIMIT`` are seconds, ``PROBE_GRACE`` the store's grace in seconds,
+``PROBE_LOST_WAIT`` how long the pool waits for a word of a dead child.
 """
 
 import json
@@ -10,24 +12,27 @@ import signal
 import time
 from typing import Any, ClassVar
 
+from celery.exceptions import SoftTimeLimitExceeded
 from kombu import Queue
 
+from tests.rig.canary import CANARY
 from worker.app import app
 from worker.failures.model import Category, Credential, Failure, InvalidRequest, OperationFailed
 from worker.failures.schedule import Schedule
 from worker.retrying.attempt import Attempt
 from worker.retrying.task import ClassifiedTask
-
-CANARY = "cnry-5e1f-raw-cause"
+from worker.stores import attempts
 
 app.conf.include = ("tasks.maintenance.task",)
 app.conf.task_queues = [*app.conf.task_queues, Queue("probe")]
 app.conf.task_routes = {**app.conf.task_routes, "probe.*": {"queue": "probe"}}
+app.conf.worker_lost_wait = float(os.environ.get("PROBE_LOST_WAIT", "1"))
 if limit := os.environ.get("PROBE_HARD_LIMIT"):
     app.conf.task_time_limit = float(limit)
     app.conf.task_soft_time_limit = None
 if soft := os.environ.get("PROBE_SOFT_LIMIT"):
     app.conf.task_soft_time_limit = float(soft)
+attempts.GRACE = float(os.environ.get("PROBE_GRACE", attempts.GRACE))
 
 
 class Probe(ClassifiedTask):
@@ -43,14 +48,23 @@ class Probe(ClassifiedTask):
         return payload
 
     def execute(self, request: dict[str, Any], attempt: Attempt) -> dict[str, Any]:
-        entry = {"attempt": attempt.number, "pid": os.getpid(), "time": time.time(), "carry": attempt.carry}
+        entry = {
+            "attempt": attempt.number,
+            "pid": os.getpid(),
+            "time": time.time(),
+            "carry": attempt.carry,
+            "fence": attempt.fence,
+            "spent": attempt.spent,
+            "sticky": hasattr(self, "override_max_retries"),
+            "headers": dict(self.request.headers or {}),
+        }
         self.services.client.rpush(f"probe:{request['key']}", json.dumps(entry))
         plan = request["plan"]
         steps = plan[min(attempt.number, len(plan)) - 1]
         attempt.carry = f"left-by-{attempt.number}"
         for step in steps.split("+"):
             self._step(step, attempt)
-        return {"attempt": attempt.number}
+        return {"attempt": attempt.number, "garbage": object()} if "garbage" in steps else {"attempt": attempt.number}
 
     def settle(self, request: dict[str, Any], attempt: Attempt, verdict: Any) -> None:
         state = "ok" if verdict is None else str(verdict.category)
@@ -60,8 +74,19 @@ class Probe(ClassifiedTask):
         name, _, value = step.partition(":")
         facts = {"operation": "clone", "stage": "clone"}
         match name:
-            case "ok":
+            case "ok" | "garbage":
                 return
+            case "limit":
+                attempt.limit(float(value))
+            case "say":
+                time.sleep(0.2)
+                attempt.emit("probe.said", bytes=int(value))
+            case "last":
+                # Runs when the outcome is recorded and Celery does not know it yet.
+                end = os.kill if value == "child" else os.killpg
+                attempt.resources.callback(end, os.getpid() if value == "child" else os.getpgid(0), signal.SIGKILL)
+            case "wrapped" | "hidden":
+                self._as_an_sdk_would(float(value), hidden=name == "hidden")
             case "sleep":
                 attempt.deadline.wait(float(value))
                 attempt.at("clone")
@@ -92,6 +117,14 @@ class Probe(ClassifiedTask):
                 raise MemoryError(CANARY)
             case _:
                 raise AssertionError(step)
+
+    def _as_an_sdk_would(self, seconds: float, *, hidden: bool) -> None:
+        try:
+            time.sleep(seconds)
+        except SoftTimeLimitExceeded as exc:
+            if hidden:
+                raise OSError(CANARY) from None
+            raise RuntimeError(CANARY) from exc
 
 
 probe = app.register_task(Probe())
