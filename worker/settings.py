@@ -18,10 +18,13 @@ Names = Annotated[tuple[str, ...], NoDecode]
 class Settings(BaseSettings):
     """Every setting, its unit and its default."""
 
-    model_config = SettingsConfigDict(env_prefix="SANDFERRY_", frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix="SANDFERRY_", frozen=True, extra="ignore", hide_input_in_errors=True, use_attribute_docstrings=True
+    )
 
     # Where messages, results and records live. The record store must be Redis or Valkey.
     broker_url: str = "redis://127.0.0.1:6379/0"
+    """Where messages travel: Redis or Valkey (`redis://`), or RabbitMQ (`amqp://`)."""
     result_backend: str | None = None
     """Defaults to the broker when that is Redis, else to ``state_url``."""
     state_url: str | None = None
@@ -37,19 +40,23 @@ class Settings(BaseSettings):
     lease: Seconds = Field(30, ge=3)
     """A body whose worker has not been heard of for this long is given to another."""
     sweep_every: Seconds = 10
+    """How often beat asks for the sweep that brings back lapsed tasks and ends sandboxes."""
     queue_wait: Seconds = 3600
     """A retry that waited longer than this past its due time is given up."""
     visibility_timeout: Seconds = 7200
     """Redis only: when the broker hands an unacknowledged message out again (kombu's term)."""
     result_expires: Seconds = 86_400
+    """How long a result can be read."""
     record_ttl: Seconds = 172_800
     """How long an attempt record outlives its last change; longer than results live."""
     events_ttl: Seconds = 604_800
+    """How long a run's timeline outlives its last event."""
     soft_shutdown: Seconds = 25
     """How long running tasks may still end after SIGQUIT, or SIGTERM under REMAP_SIGTERM."""
     keep_default: Seconds = 3600
     """Lease of a sandbox between jobs when a request does not say."""
     keep_max: Seconds = 86_400
+    """The longest time a request may keep a sandbox."""
     replication_horizon: Seconds = 60
     """How long GitHub may take to know a token it has minted (kargo#5610, auth-app.js#65)."""
 
@@ -60,35 +67,49 @@ class Settings(BaseSettings):
     allow_local: bool = False
     """The local driver runs commands as the worker's own user; for development."""
     local_root: Path = Path("/var/lib/sandferry/local")
+    """Where local sandboxes lie (0700)."""
     docker_url: str | None = None
     """The engine; defaults to ``DOCKER_HOST`` or the usual socket."""
     docker_image: str = "sandferry/sandbox:latest"
+    """Image of a sandbox whose request names none."""
     docker_images: Names = ()
     """Patterns of further images that a request may name."""
     docker_network: str = "bridge"
+    """Network of every sandbox, as `docker run --network` takes it."""
 
     # Git.
     http_hosts: Names = ()
     """``host`` or ``host:port`` for which plain http is allowed. Tokens travel in the clear to them."""
     git_proxy: str | None = None
+    """HTTP proxy for git in sandboxes and for GitHub's API."""
     git_ca_file: str | None = None
     """A path inside the sandbox."""
 
     # Secrets.
     keyring_file: Path | None = None
+    """The key ring that opens sealed secrets (0600); `sandferry keys new` makes it."""
     github_app_id: str | None = None
+    """The GitHub App that mints tokens."""
     github_app_key_file: Path | None = None
+    """Its private key, PEM."""
     github_api_url: str = "https://api.github.com"
+    """GitHub's API, or that of an Enterprise server."""
     github_url: str = "https://github.com"
     """Only repositories beneath this address are given a minted token."""
 
     # Watching.
     diagnostics_dir: Path = Path("/var/lib/sandferry/diagnostics")
+    """Redacted tails of failed commands, for operators of this machine (0700)."""
     diagnostics_max_bytes: int = Field(64 * 1024 * 1024, ge=1024 * 1024)
+    """All tails together; the oldest go first."""
     diagnostics_ttl: Seconds = 604_800
+    """How long a tail is kept."""
     log_format: Literal["json", "console"] = "json"
+    """One JSON object a line, or lines for a person."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """The least level that is written."""
     sentry_dsn_file: Path | None = None
+    """A file with the DSN of Sentry; without it nothing is sent."""
 
     @model_validator(mode="before")
     @classmethod

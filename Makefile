@@ -1,0 +1,56 @@
+# Sandferry. `make demo` and `make test` need nothing but Python >= 3.11, git and make.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint bench docs lock help clean
+
+demo: $(STAMP) ## Show a worker clone a private repository through a token GitHub does not know yet (15 s)
+	@$(BIN)/sandferry demo
+
+test: $(STAMP) ## Run the tests; those that need Docker are skipped where there is no engine (not in CI)
+	@echo "==> running the tests (a few minutes; Docker ones need an engine, see docs/development.md)"
+	@$(BIN)/pytest
+
+lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python docs/generate.py --check
+	@if command -v shellcheck >/dev/null; then git ls-files "*.sh" | xargs shellcheck; \
+	elif [ "$$CI" = true ]; then echo "shellcheck is missing: apt-get install shellcheck"; exit 1; \
+	else echo "shellcheck is not installed: shell scripts were not checked"; fi
+
+bench: $(STAMP) ## Measure against peers, side by side; one JSON object a line
+	@$(BIN)/python -m tests.benchmarks
+
+docs: $(STAMP) ## Write what is generated in docs: JSON Schemas, settings, failure rules
+	@$(BIN)/python docs/generate.py
+
+lock: ## Resolve the dependencies anew into requirements/ (needs uv)
+	@uv pip compile pyproject.toml --extra docker --group dev --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o requirements/dev.txt
+	@uv pip compile pyproject.toml --extra docker --universal --python-version 3.11 -c requirements/dev.txt \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o requirements/worker.txt
+
+clean: ## Remove the virtual environment and caches
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist
+
+help: ## Say what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name what; do \
+		printf '  make %-6s %s\n' "$$name" "$$what"; done
+
+$(STAMP): pyproject.toml requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Sandferry needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@command -v git >/dev/null || { echo "Sandferry needs git: install it with your package manager"; exit 1; }
+	@echo "==> installing into $(VENV) (about half a minute, once)"
+	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing: on Debian, apt-get install python3-venv"; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt || { \
+		echo "the packages could not be installed: is PyPI reachable? behind a proxy set HTTPS_PROXY"; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)

@@ -1,0 +1,89 @@
+"""Writes what is generated in docs; with --check says whether it is up to date.
+
+Schemas of requests (docs/schemas/*.json), the settings (docs/settings.md) and the failure rules
+(docs/failures.md) come from the code, so they are never out of date.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from tasks.clone.request import CloneRequest
+from tasks.lifecycle.request import ExtendRequest, ReleaseRequest
+from worker.failures.classify import ALL_RULES
+from worker.failures.model import Category
+from worker.settings import Settings
+
+DOCS = Path(__file__).resolve().parent
+REQUESTS: dict[str, type[BaseModel]] = {
+    "sandbox.clone": CloneRequest,
+    "sandbox.extend": ExtendRequest,
+    "sandbox.release": ReleaseRequest,
+}
+
+
+def generated() -> dict[Path, str]:
+    """Every generated file and its text."""
+    files = {DOCS / "schemas" / f"{name}.json": _schema(model) for name, model in REQUESTS.items()}
+    return files | {DOCS / "settings.md": _settings(), DOCS / "failures.md": _failures()}
+
+
+def _schema(model: type[BaseModel]) -> str:
+    schema: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def _settings() -> str:
+    rows = [
+        "# Settings",
+        "",
+        "Environment variables; times are seconds. Generated from `worker/settings.py` by `make docs`.",
+        "",
+        "| variable | default | what it is |",
+        "|---|---|---|",
+    ]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None else f"`{_plain(field.default)}`"
+        rows.append(f"| `SANDFERRY_{name.upper()}` | {default} | {field.description or ''} |")
+    return "\n".join(rows) + "\n"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "(none)"
+    return str(value)
+
+
+def _failures() -> str:
+    rows = [
+        "# Failures",
+        "",
+        "What the classifier knows, in the order in which it is asked. Written by `make docs`.",
+        "",
+        "Categories: " + ", ".join(f"`{category}`" for category in Category) + ".",
+        "",
+        "| rule | category | reason |",
+        "|---|---|---|",
+    ]
+    rows += [f"| {rule.name} | {rule.category} | {rule.reason} |" for rule in ALL_RULES]
+    return "\n".join(rows) + "\n"
+
+
+def main() -> int:
+    """Write, or compare."""
+    check = "--check" in sys.argv[1:]
+    stale = [path for path, text in generated().items() if not path.is_file() or path.read_text() != text]
+    for path in stale:
+        if check:
+            sys.stderr.write(f"{path.name} is out of date: run `make docs`\n")
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(generated()[path])
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
