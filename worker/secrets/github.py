@@ -125,6 +125,6 @@ class GitHubApp:
         claims = {"iat": issued, "exp": issued + JWT_SECONDS, "iss": self._app_id}
         try:
             return jwt.encode(claims, self._private_key.reveal(), algorithm="RS256")
-        except (jwt.PyJWTError, ValueError, TypeError):
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError):  # the last one for a public key
             pass
         raise OperationFailed(failure("installation", Category.AUTH_DENIED, "app_key_invalid"))

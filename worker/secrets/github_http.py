@@ -100,7 +100,7 @@ def _same_origin(one: str, other: str) -> bool:
 def _exchange(client: "httpx.Client", question: Question, url: str, until: float) -> Answer:
     with client.stream(question.method, url, json=question.body, timeout=_left(until)) as response:
         data = bytearray()
-        for chunk in response.iter_raw(16 * 1024):
+        for chunk in response.iter_raw():
             data += chunk
             if len(data) > BODY_LIMIT:
                 break
