@@ -93,6 +93,7 @@ def _config(
         ("gc.auto", "0"),
         ("maintenance.auto", "false"),
         ("fetch.unpackLimit", "1"),  # packs, not loose objects: the baseline keeps them by hard links
+        ("checkout.workers", "0"),  # as many as there are processors; only from 100 files on
         ("submodule.recurse", "false"),
         ("init.defaultBranch", "main"),
         ("advice.detachedHead", "false"),

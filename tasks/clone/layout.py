@@ -51,12 +51,12 @@ class Places:
 def places(layout: Layout, repository: Repository) -> Places:
     """Check a driver's layout and lay a repository out in it.
 
-    :raises OperationFailed: the layout is not one (``bad_layout``): a fault of the driver or its settings.
+    :raises OperationFailed: the layout is not one (``layout_invalid``): a fault of the driver or its settings.
     """
     roots = (layout.repos, layout.workspace, layout.scratch)
     if not all(map(_is_root, roots)) or len(set(roots)) < len(roots):
         raise OperationFailed(
-            Failure(operation="clone", stage="layout", category=Category.INVALID_REQUEST, reason="bad_layout")
+            Failure(operation="clone", stage="layout", category=Category.INVALID_REQUEST, reason="layout_invalid")
         )
     return Places(
         repos=layout.repos,
@@ -73,4 +73,6 @@ def attempt_key(*, run_id: str, task_id: str, repository: Repository) -> str:
 
 
 def _is_root(path: str) -> bool:
-    return path.startswith("/") and path not in {"/", "//"} and posixpath.normpath(path) == path and "\n" not in path
+    """Absolute, normal, and not the root of everything. ``//`` has a meaning of its own in POSIX."""
+    fits = path.startswith("/") and not path.startswith("//") and posixpath.normpath(path) == path != "/"
+    return fits and not {"\n", "\0"} & set(path)

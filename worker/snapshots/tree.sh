@@ -37,6 +37,7 @@ cat >>"$store/config" <<'CONFIG'
 	bare = false
 	fsmonitor = false
 	untrackedCache = false
+	quotePath = false
 	sparseCheckout = true
 	hooksPath = /dev/null
 	excludesFile = /dev/null
@@ -58,16 +59,15 @@ if [ -n "$theirs" ]; then
 fi
 
 list=$store/sandferry-list
-if ! git ls-files -v >"$list" 2>/dev/null; then
+if ! git ls-files -v --stage >"$list" 2>/dev/null; then
     rm -f -- "$store/index" "$store"/sharedindex.*
     head=$(GIT_DIR=$theirs git rev-parse -q --verify 'HEAD^{tree}') && { git read-tree "$head" || exit; }
-    git ls-files -v >"$list" || exit
+    git ls-files -v --stage >"$list" || exit
 fi
+gitlinks=$(sed -n 's/^. \(160000 [0-9a-f]* 0	\)/\1/p' "$list")
 if grep -q '^[a-z]' "$list"; then
     git ls-files -z | git update-index -z --no-assume-unchanged --stdin || exit
 fi
-git ls-files --stage >"$list" || exit
-gitlinks=$(sed -n '/^160000 [0-9a-f]* 0	/p' "$list")
 
 # Nested repositories are no part of this tree; git lists them as directories. Names are kept apart by NUL,
 # so line ends in them change places with it while a tool for lines looks at them.

@@ -9,7 +9,7 @@ import pytest
 from tests.doubles.github import status
 from tests.doubles.repositories import git
 from tests.doubles.thief import Thief
-from tests.integration.clone.conftest import TOKEN, local_sandbox
+from tests.integration.clone.bench import TOKEN, local_sandbox
 from worker.failures.model import Credential
 
 NEEDLES = (TOKEN.encode(), base64.b64encode(f"x-access-token:{TOKEN}".encode()))
@@ -83,7 +83,9 @@ def test_a_submodule_on_the_same_host_is_cloned_with_it(bench):
 @pytest.mark.parametrize("when", ["anonymous", "credential"])
 def test_a_redirect_elsewhere_gets_no_credential(bench, thief, when):
     bench.repository()
-    bench.hub.fault(status(302, Location=f"{thief.url}/o/r.git/info/refs?service=git-upload-pack"), when=when, times=None)
+    bench.hub.fault(
+        status(302, Location=f"{thief.url}/o/r.git/info/refs?service=git-upload-pack"), when=when, times=None
+    )
     failure = bench.failure()
     assert failure.stage == "clone"
     assert thief.offers != []
@@ -122,7 +124,9 @@ def test_an_lfs_endpoint_elsewhere_gets_no_credential(bench, thief):
     assert thief.loot == []
 
 
-@pytest.mark.parametrize("url", ["ext::sh -c 'touch {mark}'", "file://{mark}", "ssh://-oProxyCommand=touch${{IFS}}{mark}/x"])
+@pytest.mark.parametrize(
+    "url", ["ext::sh -c 'touch {mark}'", "file://{mark}", "ssh://-oProxyCommand=touch${{IFS}}{mark}/x"]
+)
 def test_a_submodule_cannot_choose_a_transport(bench, tmp_path, url):
     mark = tmp_path / "mark"
     module = f'[submodule "m"]\n\tpath = m\n\turl = "{url.format(mark=mark)}"\n'

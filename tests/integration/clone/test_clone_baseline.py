@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.doubles.repositories import git
-from tests.integration.clone.conftest import local_sandbox
+from tests.integration.clone.bench import local_sandbox
 from worker.failures.model import OperationFailed
 from worker.sandboxes.deadline import Deadline
 from worker.snapshots.baseline import baseline
@@ -240,7 +240,9 @@ def test_a_pipe_stops_nothing(work):
     assert work.files() == BASE
 
 
-@pytest.mark.parametrize("name", ['q"uote', "tab\there", "line\nend", "ümlaut", " space ", "-dash", ":(top)magic", "back\\slash"])
+@pytest.mark.parametrize(
+    "name", ['q"uote', "tab\there", "line\nend", "ümlaut", " space ", "-dash", ":(top)magic", "back\\slash"]
+)
 def test_names_of_every_kind_arrive(work, name):
     work.write(name, b"x")
     assert work.files() == BASE | {name: b"x"}

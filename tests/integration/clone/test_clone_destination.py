@@ -11,7 +11,7 @@ import pytest
 
 from tasks.clone.steps import clone
 from tests.doubles.github import delay
-from tests.integration.clone.conftest import TOKEN, credential, local_sandbox
+from tests.integration.clone.bench import TOKEN, credential, local_sandbox
 from worker.failures.model import Cancelled, Category, EndedBy, OperationFailed
 from worker.sandboxes.deadline import Deadline
 
@@ -37,7 +37,7 @@ def test_two_clones_of_one_run_at_once_are_one_checkout(bench):
     assert {result.commit for result in results} == {commit}
     assert len({result.baseline for result in results}) == 1
     assert sorted(result.adopted for result in results) == [False, True, True, True]
-    assert os.listdir(repos(bench) / "o") == ["r"]
+    assert names(repos(bench) / "o") == ["r"]
     assert not (repos(bench) / "o/r/r").exists()
 
 
@@ -47,7 +47,12 @@ def test_a_finished_clone_is_adopted_with_its_first_baseline(bench):
     (Path(first.path) / "README.md").write_text("the agent was here\n")
     again = bench.clone()
     assert again.adopted
-    assert (again.commit, again.ref, again.baseline, again.path) == (first.commit, first.ref, first.baseline, first.path)
+    assert (again.commit, again.ref, again.baseline, again.path) == (
+        first.commit,
+        first.ref,
+        first.baseline,
+        first.path,
+    )
     assert (Path(first.path) / "README.md").read_text() == "the agent was here\n"
 
 
@@ -117,7 +122,7 @@ def test_a_taken_workspace_name_is_not_touched(bench, tmp_path, what):
         case "elsewhere":
             link.symlink_to(tmp_path)
     taken(bench)
-    assert os.listdir(repos(bench) / "o") == []
+    assert names(repos(bench) / "o") == []
     assert not (link / "r").exists()
 
 
@@ -128,7 +133,7 @@ def test_a_symlinked_owner_takes_the_clone_nowhere(bench, tmp_path):
     (repos(bench) / "o").symlink_to(target)
     failure = bench.failure()
     assert (failure.stage, failure.category, failure.reason) == ("layout", Category.POLICY_DENIED, "symlink")
-    assert os.listdir(target) == []
+    assert names(target) == []
 
 
 def test_an_owner_that_becomes_a_link_during_the_clone_takes_it_nowhere(bench, tmp_path):
@@ -144,8 +149,8 @@ def test_an_owner_that_becomes_a_link_during_the_clone_takes_it_nowhere(bench, t
 
     bench.hub.fault(swap, path="git-upload-pack$", when="credential")
     bench.failure()
-    assert os.listdir(target) == []
-    assert os.listdir(owner.with_name("moved")) == []
+    assert names(target) == []
+    assert names(owner.with_name("moved")) == []
 
 
 def test_a_clone_that_loses_the_race_to_a_stranger_leaves_him_alone(bench):
@@ -158,7 +163,7 @@ def test_a_clone_that_loses_the_race_to_a_stranger_leaves_him_alone(bench):
 
     bench.hub.fault(arrive, path="git-upload-pack$", when="credential")
     taken(bench)
-    assert os.listdir(there) == ["his"]
+    assert names(there) == ["his"]
 
 
 @pytest.mark.parametrize("victim", ["git", "script"])
@@ -232,10 +237,20 @@ def test_a_removed_checkout_is_cloned_anew_with_a_new_baseline(bench):
     assert second.baseline != first.baseline
 
 
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
 def wait_for(condition):
+    """What the condition says once it says something."""
     found = []
-    assert Deadline.after(20).wait(20, lambda: bool(found or (value := condition()) and not found.append(value)))
-    return found[0]
+
+    def look() -> bool:
+        found.append(condition())
+        return bool(found[-1])
+
+    assert Deadline.after(20).wait(20, look)
+    return found[-1]
 
 
 def process_of(bench, victim: str) -> int | None:

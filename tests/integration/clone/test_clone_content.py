@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.doubles.repositories import git
-from tests.integration.clone.conftest import local_sandbox
+from tests.integration.clone.bench import local_sandbox
 from worker.failures.model import Category
 
 LFS_FILES = {".gitattributes": b"*.bin filter=lfs diff=lfs merge=lfs -text\n"}
@@ -61,7 +61,9 @@ def test_a_sandbox_without_git_is_told(bench, tmp_path):
 def test_the_version_of_git_is_checked(bench, tmp_path, version, reason):
     folder = path_without(tmp_path, "git")
     fake = Path(folder) / "git"
-    fake.write_text(f'#!/bin/sh\n[ "$1" = version ] && echo "git version {version} (Apple Git-1)" || exec /usr/bin/git "$@"\n')
+    fake.write_text(
+        f'#!/bin/sh\n[ "$1" = version ] && echo "git version {version} (Apple Git-1)" || exec /usr/bin/git "$@"\n'
+    )
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     bench.sandbox = local_sandbox(tmp_path / "s", {"PATH": folder}, request="r2")
     bench.repository()
@@ -73,7 +75,9 @@ def test_the_version_of_git_is_checked(bench, tmp_path, version, reason):
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
 def test_every_shell_will_do(bench, tmp_path, shell):
-    folder = path_without(tmp_path, "sh", *(("mv", "ln", "ls", "sed", "du", "cp", "find", "tr") if shell == "busybox" else ()))
+    folder = path_without(
+        tmp_path, "sh", *(("mv", "ln", "ls", "sed", "du", "cp", "find", "tr") if shell == "busybox" else ())
+    )
     applets = ("sh", "mv", "ln", "ls", "sed", "du", "cp", "find", "tr") if shell == "busybox" else ("sh",)
     for applet in applets:
         (Path(folder) / applet).symlink_to(shutil.which(shell) or shell)

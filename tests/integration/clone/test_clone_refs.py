@@ -6,7 +6,7 @@ import pytest
 
 from tests.doubles.github import status
 from tests.doubles.repositories import git
-from tests.integration.clone.conftest import TOKEN
+from tests.integration.clone.bench import TOKEN
 from worker.failures.model import Category
 
 
@@ -133,5 +133,3 @@ def test_depth_and_single_branch(bench, options, commits, branches):
     assert bench.git("rev-list", "--count", "HEAD", at=done.path) == str(commits)
     found = bench.git("for-each-ref", "--format=%(refname:short)", "refs/remotes/origin/", at=done.path).split()
     assert sorted(set(found) - {"origin/HEAD", "origin"}) == branches
-
-
