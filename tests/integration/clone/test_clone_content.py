@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.github import status as status_answer
 from tests.doubles.repositories import git
 from tests.integration.clone.bench import local_sandbox
 from worker.failures.model import Category
@@ -127,3 +128,14 @@ def test_a_checkout_can_be_built_upon(bench):
     (Path(done.path) / "x.tmp").write_text("")
     assert bench.git("status", "--porcelain", at=done.path) == ""
     assert bench.git("rev-parse", "--abbrev-ref", "HEAD@{upstream}", at=done.path) == "origin/main"
+
+
+def test_nested_groups_are_nested_directories(bench):
+    """The double knows no groups; it is told to send them to a repository of its own."""
+    commit = bench.repository()
+    there = f"{bench.hub.git_url('o', 'r')}/info/refs?service=git-upload-pack"
+    bench.hub.fault(status_answer(301, Location=there), path="^/a/b/c/r/info/refs", times=None)
+    done = bench.clone(url=f"{bench.hub.url}/a/b/c/r")
+    assert done.path == f"{bench.sandbox.layout.repos}/a/b/c/r"
+    assert bench.git("rev-parse", "HEAD", at=done.workspace) == commit
+    assert bench.clone(url=f"{bench.hub.url}/a/b/c/r").adopted
