@@ -62,6 +62,8 @@ class DockerProxy:
                 engine.sendall(line + b"\r\nConnection: close\r\n" + _without_connection(rest))
                 threading.Thread(target=_copy, args=(client, engine), daemon=True).start()
                 self._answer(engine, client, fault)
+                _hang_up(engine)
+            _hang_up(client)
 
     def _fault(self, line):
         for part, faults in self.breaks.items():
@@ -86,9 +88,14 @@ class DockerProxy:
             while answer.rstrip().endswith(b"application/vnd.docker.raw-stream") or b"ready" not in answer:
                 answer += engine.recv(65536)
             client.sendall(answer)
-            engine.close()  # gone on both sides, as a broken tunnel is
         else:
             _copy(engine, client)
+
+
+def _hang_up(connection):
+    # A close alone says nothing to the peer while another thread still reads.
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _head(client):

@@ -70,7 +70,7 @@ class TestEnvironment:
 
     def test_its_values_are_in_no_argv(self, sandbox):
         script = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
-        done = sh(sandbox, f"test -n \"$TOKEN\" && {script}", env={"TOKEN": "canary-5f1d"})
+        done = sh(sandbox, f'test -n "$TOKEN" && {script}', env={"TOKEN": "canary-5f1d"})
         assert done.exit_code == 0
         assert b"TOKEN" in done.stdout  # the script itself is seen there
         assert b"canary-5f1d" not in done.stdout

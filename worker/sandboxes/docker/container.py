@@ -15,6 +15,9 @@ from worker.sandboxes.settings import DockerSettings
 LABEL_LEASE = "sandferry.lease"
 """The lease a container starts with, in epoch seconds: a floor that holds when its scratch cannot be read."""
 
+LABEL_CREATED = "sandferry.created"
+"""When the create was sent, in epoch nanoseconds: the engine lists whole seconds."""
+
 LAYOUT = Layout(workspace="/workspace", repos="/repos", scratch="/var/lib/sandferry")
 """On the container's own disk: a tmpfs would be empty after a restart."""
 
@@ -47,13 +50,14 @@ def allowed_image(spec: Spec, settings: DockerSettings) -> str:
 
 def container_config(spec: Spec, labels: Mapping[str, str], settings: DockerSettings) -> dict[str, Any]:
     """The engine's ``ContainerConfig``, without the host's part."""
-    lease = str(int(time.time() + spec.ttl))
+    now = time.time_ns()
+    own = {LABEL_LEASE: str(int(now / 1e9 + spec.ttl)), LABEL_CREATED: f"{now:020d}"}
     return {
         "Image": allowed_image(spec, settings),
         "Entrypoint": ["/bin/sh", "-c", MAIN],
         "Cmd": [],
         "Env": [f"{key}={value}" for key, value in built_env(spec.env).items()],
-        "Labels": {**labels, LABEL_LEASE: lease},
+        "Labels": {**labels, **own},
         "WorkingDir": "/",
         "Healthcheck": {"Test": ["NONE"]},
     }

@@ -41,23 +41,33 @@ class Creation:
         """
         container = self._adopted() or self._made()
         try:
-            self._engine.start(container)
+            self._start(container)
         except APIError:
             remove(self._engine, container, self._deadline)  # it never ran: nothing of value in it
             raise
         return container
 
+    def _start(self, container: str) -> None:
+        try:
+            self._engine.start(container)
+        except (requests.ConnectionError, requests.Timeout):
+            self._deadline.check("sandbox", "create")
+            self._engine.start(container)  # starting one that runs is no error to the engine
+
     def _made(self) -> str:
+        # Sent or not, made or not: nobody knows. Look, wait, look again; then one replacement.
         try:
             return self._create()
-        except (requests.ConnectionError, requests.Timeout) as exc:
-            # Sent or not, made or not: nobody knows. Look, wait, look again; then one replacement.
+        except (requests.ConnectionError, requests.Timeout):
             if found := self._found():
                 return found
-            self._deadline.check("sandbox", "create")
-            if isinstance(exc, requests.ConnectTimeout):
-                raise
-        return self._create()
+        self._deadline.check("sandbox", "create")
+        try:
+            return self._create()
+        except (requests.ConnectionError, requests.Timeout):
+            if found := self._found():
+                return found
+            raise
 
     def _create(self) -> str:
         try:

@@ -3,7 +3,7 @@
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
 
@@ -39,10 +39,9 @@ def file_archive(name: str, file: IO[bytes], owner: Owner, mode: int) -> Iterato
     yield bytes(-size % _BLOCK + 2 * _BLOCK)
 
 
-def directory_archive(modes: dict[str, int], files: Iterable[str], owner: Owner) -> bytes:
-    """A tar archive of directories with their modes, and of empty private files."""
+def directory_archive(modes: Mapping[str, int], owner: Owner) -> bytes:
+    """A tar archive of directories with their modes."""
     entries = [_header(path.lstrip("/"), owner, mode, kind=tarfile.DIRTYPE) for path, mode in modes.items()]
-    entries += [_header(path.lstrip("/"), owner, 0o600) for path in files]
     return b"".join(entries) + bytes(2 * _BLOCK)
 
 

@@ -8,7 +8,7 @@ from docker.errors import NotFound
 from worker.failures.model import Failure, InvalidRequest
 from worker.sandboxes.base import LABEL_RUN, Spec
 from worker.sandboxes.deadline import Deadline
-from worker.sandboxes.docker.container import allowed_image
+from worker.sandboxes.docker.container import LABEL_CREATED, allowed_image
 from worker.sandboxes.docker.creation import Creation
 from worker.sandboxes.docker.engine import NAME, Engines
 from worker.sandboxes.docker.faults import docker_facts, lost
@@ -35,7 +35,7 @@ class DockerProvider:
         wanted = [LABEL_RUN, *(f"{key}={value}" for key, value in labels.items())]
         with engine.within(deadline, "find"):
             listed = engine.containers(all=True, filters={"label": wanted})
-        listed.sort(key=lambda item: (item["Created"], item["Id"]))
+        listed.sort(key=lambda item: (item["Created"], item["Labels"].get(LABEL_CREATED, "")))
         return [
             DockerSandbox(self._engines, item["Id"], item["Labels"])
             for item in listed
@@ -53,7 +53,8 @@ class DockerProvider:
         engine = self._engines.get()
         with engine.within(deadline, "create"):
             container = Creation(engine, self._settings, spec, labels, deadline).run()
-        return self._prepared(container, labels, deadline)
+            found = engine.inspect_container(container)["Config"]["Labels"]
+        return self._prepared(container, found, deadline)
 
     def connect(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> DockerSandbox:
         """See :meth:`worker.sandboxes.base.Provider.connect`."""

@@ -25,6 +25,10 @@ from worker.sandboxes.docker.stream import helper
 from worker.sandboxes.environment import built_env, checked_argv
 
 _EPOCH = re.compile(rb"[0-9]{1,11}")
+_OOM_KILLS = re.compile(rb"^oom_kill ([0-9]{1,9})$", re.MULTILINE)
+_DYING = 0.3
+"""Seconds in which the engine admits that a container whose processes were killed has ended."""
+_MODES = {LAYOUT.workspace: 0o755, LAYOUT.repos: 0o755, LAYOUT.scratch: 0o700, f"{LAYOUT.scratch}/exec": 0o700}
 _NO_STDIN = "/dev/null"
 _FILE_ERRORS = (errno.ENOENT, errno.EACCES, errno.EISDIR)
 """What our scripts exit with when they cannot use a file."""
@@ -42,6 +46,7 @@ class DockerSandbox:
         self._engines = engines
         self._labels = dict(labels)
         self._owner: files.Owner | None = None
+        self._oom_kills = 0
         self.id = container
 
     @property
@@ -65,7 +70,7 @@ class DockerSandbox:
             path = _NO_STDIN if stdin is None else self._put_stdin(engine, stdin, deadline)
             with self._command(engine, argv, built, cwd, path, deadline) as command:
                 completed = command.finish(output_limit)
-            return self._explained(engine, completed)
+            return self._explained(engine, completed, deadline)
 
     def write(self, path: str, data: bytes | Iterable[bytes], *, deadline: Deadline, mode: int = 0o600) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.write`."""
@@ -113,18 +118,18 @@ class DockerSandbox:
         :raises OperationFailed: it cannot be made (``layout_invalid``), or the container is gone.
         """
         with self._engine(deadline, "prepare") as engine:
-            if self._has_layout(engine, deadline):
-                return
-            scratch = LAYOUT.scratch
-            modes = {LAYOUT.workspace: 0o755, LAYOUT.repos: 0o755, scratch: 0o700, f"{scratch}/exec": 0o700}
-            archive = files.directory_archive(modes, [], self._resolve_owner(engine, deadline))
-            engine.put_archive(self.id, "/", archive)
-            if not self._has_layout(engine, deadline):
-                raise failure("prepare", Category.INVALID_REQUEST, "layout_invalid")
+            if missing := self._missing(engine, deadline):
+                owner = self._resolve_owner(engine, deadline)
+                engine.put_archive(self.id, "/", files.directory_archive(missing, owner))
+                if self._missing(engine, deadline):
+                    raise failure("prepare", Category.INVALID_REQUEST, "layout_invalid")
 
-    def _has_layout(self, engine: Engine, deadline: Deadline) -> bool:
-        directories = (LAYOUT.workspace, LAYOUT.repos, LAYOUT.scratch)
-        return helper(engine, self.id, scripts.LAYOUT, *directories, deadline=deadline)[0] == 0
+    def _missing(self, engine: Engine, deadline: Deadline) -> dict[str, int]:
+        code, output = helper(engine, self.id, scripts.LAYOUT, *_MODES, deadline=deadline)
+        if code:
+            raise failure("prepare", Category.INVALID_REQUEST, "layout_invalid")
+        absent = output.decode(errors="replace").splitlines()
+        return {path: mode for path, mode in _MODES.items() if path in absent}
 
     @contextmanager
     def _engine(self, deadline: Deadline, stage: str) -> Iterator[Engine]:
@@ -155,14 +160,16 @@ class DockerSandbox:
             deadline=deadline,
         )
 
-    def _explained(self, engine: Engine, completed: Completed) -> Completed:
+    def _explained(self, engine: Engine, completed: Completed, deadline: Deadline) -> Completed:
         """Who sent a KILL that was not ours: the end of the container, its memory limit, or nobody knows."""
         if completed.signal != "SIGKILL" or completed.ended_by is not EndedBy.UNKNOWN:
             return completed
-        state = engine.inspect_container(self.id)["State"]
-        if not state["Running"]:
+        if deadline.wait(_DYING, lambda: is_lost(engine, self.id)):
             raise lost("run")
-        return replace(completed, reason="out_of_memory") if state.get("OOMKilled") else completed
+        _, counters = helper(engine, self.id, scripts.OOM, deadline=deadline)
+        kills = sum(int(count) for count in _OOM_KILLS.findall(counters))
+        known, self._oom_kills = self._oom_kills, kills
+        return replace(completed, reason="out_of_memory") if kills > known else completed
 
     def _put_stdin(self, engine: Engine, stdin: bytes, deadline: Deadline) -> str:
         directory, name = f"{LAYOUT.scratch}/exec", f"{secrets.token_hex(16)}.in"

@@ -102,11 +102,23 @@ LEASES = r"""cd -- "$1" && for file in lease.*; do echo "${file#lease.}"; done""
 """Arguments: scratch. Prints every recorded lease."""
 
 LAYOUT = r"""
-for dir; do [ -d "$dir" ] && [ ! -L "$dir" ] && [ -O "$dir" ] || exit 1; done
-case $(ls -ld -- "$dir") in drwx------*) ;; *) exit 1 ;; esac
-[ -d "$dir/exec" ] && [ ! -L "$dir/exec" ]
+[ -e "$1" ] || [ -L "$1" ] || echo "$1"
+shift
+for dir; do
+  if [ ! -e "$dir" ] && [ ! -L "$dir" ]; then
+    echo "$dir"
+  else
+    [ -d "$dir" ] && [ ! -L "$dir" ] && [ -O "$dir" ] || exit 1
+  fi
+done
 """
-"""Arguments: directories, scratch last. Succeeds when all are ours and scratch is private."""
+"""Arguments: the workspace, then directories of ours. Prints those that are missing.
+
+Exits 1 when one of ours is a link, no directory or another user's. The workspace may be anything: it is the user's.
+"""
+
+OOM = "cat /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events 2>/dev/null; :"
+"""Prints the kernel's counters of this container, of cgroup v1 or v2. The engine reports its main process only."""
 
 PLACE = r"""
 [ ! -d "$2" ] && mv -f -- "$1" "$2" && exit

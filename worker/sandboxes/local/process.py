@@ -25,7 +25,7 @@ _TICK = 0.05
 _CHUNK = 65536
 """Bytes per read: the capacity of a Linux pipe."""
 
-_WATCHDOG = 'read -r pgid && ! read -r done && kill -KILL -- "-$pgid"'
+_WATCHDOG = 'read -r pgid && ! read -r done && kill -KILL "-$pgid"'
 """Gets the group's id, then waits. The pipe closes when the worker dies, however it dies."""
 _GATE = 'read -r go || exit 125; cd -- "$0" || exit 126; unset OLDPWD; exec "$@"'
 """Holds the command until its watchdog knows it. ``sh`` reads a pipe by bytes, so the rest is the command's."""
