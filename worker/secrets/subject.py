@@ -13,7 +13,7 @@ _COMPONENT = re.compile(r"(?!\.{1,2}\Z|\.git\Z)[A-Za-z0-9_.-]{1,255}")
 _GIT_URL = re.compile(
     r"(?P<scheme>https?)://(?:[^@/\\?#\s]*@)?"
     r"(?P<host>[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::(?P<port>[0-9]{1,5}))?"
-    r"/(?P<owner>[^/]+)/(?P<repo>[^/]+?)(?:\.git)?/*",
+    r"/(?P<path>[^/]+(?:/[^/]+?){1,20})(?:\.git)?/*",  # GitLab nests groups twenty deep
     re.IGNORECASE | re.ASCII,
 )
 
@@ -27,13 +27,13 @@ def git_subject(url: str, *, field_name: str = "url") -> str:
     """``scheme://host[:port]/owner/repo`` of a git URL: what a sealed credential is bound to.
 
     Scheme and host are lower-cased; userinfo, the scheme's default port, a trailing ``/`` and ``.git`` are
-    dropped; owner and repository keep their case, as hosts other than GitHub tell cases apart.
+    dropped; owner (nested groups too) and repository keep their case, as some hosts tell cases apart.
 
     :raises InvalidRequest: ``field_name`` is no http(s) URL of that form (``malformed_url``).
     """
     match = _GIT_URL.fullmatch(url)
-    if match is None or not (is_component(match["owner"]) and is_component(match["repo"])):
+    if match is None or not all(map(is_component, match["path"].split("/"))):
         raise InvalidRequest(field_name, "malformed_url")
     scheme, host, port = match["scheme"].lower(), match["host"].lower(), match["port"]
     authority = host if port in (None, DEFAULT_PORTS[scheme]) else f"{host}:{port}"
-    return f"{scheme}://{authority}/{match['owner']}/{match['repo']}"
+    return f"{scheme}://{authority}/{match['path']}"

@@ -4,7 +4,10 @@ import base64
 import copy
 import json
 import pickle
+import re
 import traceback
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +15,8 @@ from hypothesis import strategies as st
 from nacl.public import PublicKey, SealedBox
 
 from worker.failures.model import Category, Credential, InvalidRequest, OperationFailed
-from worker.secrets.keys import KeyRing, encode, generate, key_id
+from worker.secrets.keys import Key, KeyRing, encode, generate, key_id, read_public_key
+from worker.secrets.keys import PublicKey as PublicKeyOfRing
 from worker.secrets.sealed import BOX_LIMIT, Binding, Plaintext, seal, unseal
 from worker.secrets.secret import Secret
 from worker.secrets.subject import git_subject
@@ -206,6 +210,7 @@ class TestGitSubject:
             ("http://github.com:443/acme/site", "http://github.com:443/acme/site"),
             ("http://127.0.0.1:8080/acme/site.js", "http://127.0.0.1:8080/acme/site.js"),
             ("http://[::1]:80/acme/site", "http://[::1]/acme/site"),
+            ("https://gitlab.example/group/sub/site.git", "https://gitlab.example/group/sub/site"),
         ],
     )
     def test_one_way_of_writing(self, url, subject):
@@ -221,7 +226,8 @@ class TestGitSubject:
             "ssh://github.com/acme/site",
             "file:///acme/site",
             "https://github.com/acme",
-            "https://github.com/acme/site/more",
+            "https://gitlab.example/" + "a/" * 21 + "site",
+            "https://github.com/acme//site",
             "https://github.com/acme/..",
             "https://github.com/./site",
             "https://github.com/acme/.git",
@@ -243,3 +249,14 @@ class TestGitSubject:
         with pytest.raises(InvalidRequest) as caught:
             git_subject(url)
         assert str(caught.value) == "url: malformed_url"
+
+
+def test_the_example_of_the_documentation_opens():
+    text = (Path(__file__).parents[3] / "docs/secrets.md").read_text(encoding="utf-8")
+    box = re.search(r"^sbx1\.[0-9a-f]{16}\.\S+$", text, re.MULTILINE)[0]
+    private = re.search(r"^`([\w-]{43})`", text, re.MULTILINE)[1]
+    public = read_public_key(re.search(r'base64url_decode\("([\w-]{43})"\)', text)[1])
+    key = Key(PublicKeyOfRing(key_id(public), datetime(2026, 1, 1, tzinfo=UTC), public), Secret(private))
+    opened = unseal(box, KeyRing((key,)), Binding(**{**USE, "run_id": "run-42"}), NOW)
+    assert (opened.username, opened.secret.reveal()) == ("x-access-token", "not-a-real-token")
+    assert opened.expires_at == 1_900_000_000
