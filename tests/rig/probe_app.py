@@ -85,6 +85,8 @@ class Probe(ClassifiedTask):
                 # Runs when the outcome is recorded and Celery does not know it yet.
                 end = os.kill if value == "child" else os.killpg
                 attempt.resources.callback(end, os.getpid() if value == "child" else os.getpgid(0), signal.SIGKILL)
+            case "late-result":
+                attempt.resources.callback(time.sleep, 30)
             case "wrapped" | "hidden":
                 self._as_an_sdk_would(float(value), hidden=name == "hidden")
             case "sleep":
