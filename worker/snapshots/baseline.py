@@ -15,8 +15,8 @@ _TREE = re.compile(rb"(?:partial yes\n)?tree ([0-9a-f]{40}|[0-9a-f]{64})\n")
 def script() -> str:
     """POSIX shell that takes a baseline.
 
-    Its arguments: the work tree, the git directory to make (it must not exist), and optionally where the
-    objects of the repository will lie later. It prints ``tree <id>``, after ``partial yes`` if some file
+    Its arguments: the work tree, the git directory to make (it must not exist), optionally ``fresh`` for a
+    checkout that only git has touched, and where the repository's objects will lie later. It prints ``tree <id>``, after ``partial yes`` if some file
     could not be read. The git directory keeps the tree as ``refs/sandferry/baseline``.
     """
     here = files(__package__)

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # Runs after tree.sh. Keep what the tree is made of, whatever becomes of the user's repository, and let the
 # store borrow the objects that come later. Argument: where those will lie, if not where they lie now.
-later=${3:-$common/objects}
+later=${4:-$common/objects}
 
 # Hard links cost nothing and outlive a gc or a removal of the repository. Where there can be none
 # (another file system), or where objects lie loose, they are copied.

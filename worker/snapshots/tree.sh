@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Make a tree of all the files of a work tree, in a git directory of our own.
-# Arguments: the work tree, and the git directory to make. Prints "partial yes" if some file could not be
-# read, and "tree <id>".
+# Arguments: the work tree, the git directory to make, and "fresh" for a checkout just made.
+# Prints "partial yes" if some file could not be read, and "tree <id>".
 #
 # Nothing of the user's .git is changed, and nothing it says is done: no config, hook, filter, fsmonitor or
 # rule of ownership applies. Needs git 2.37.
@@ -13,6 +13,7 @@ export GIT_TERMINAL_PROMPT=0 GIT_NO_LAZY_FETCH=1 GIT_NO_REPLACE_OBJECTS=1
 cd -P -- "$1" || exit 1
 work=$(pwd -P)
 store=$2
+fresh=${3:-no}
 
 # Their git directory, and the one it shares with other work trees; empty if there is none.
 theirs='' common=''
@@ -76,17 +77,26 @@ nested() {
         sed -n 's|^\(.*\)/$|:(exclude,top,literal)\1|p' | tr '\n\0' '\0\n'
 }
 
-# A file that vanishes while git adds it ends the add with 128; unreadable ones end it with 1.
-tries=3
-until
-    { printf ':/\0' && nested; } >"$list"
-    git add -A --sparse --ignore-errors --pathspec-from-file="$list" --pathspec-file-nul
-    code=$?
-    tries=$((tries - 1))
-    [ "$code" -le 1 ] || [ "$tries" -eq 0 ]
-do :; done
-[ "$code" -le 1 ] || exit "$code"
-[ "$code" -eq 0 ] || printf 'partial yes\n'
+# Put every file into the index. One that vanishes on the way ends `git add` with 128, and the add is
+# repeated; unreadable ones end it with 1.
+add_all() {
+    tries=3
+    until
+        { printf ':/\0' && nested; } >"$list"
+        git add -A --sparse --ignore-errors --pathspec-from-file="$list" --pathspec-file-nul
+        code=$?
+        tries=$((tries - 1))
+        [ "$code" -le 1 ] || [ "$tries" -eq 0 ]
+    do :; done
+    [ "$code" -le 1 ] || exit "$code"
+    [ "$code" -eq 0 ] || printf 'partial yes\n'
+}
+
+# A checkout that nobody but git has touched yet is what its index says, unless attributes change files on
+# their way. (git would read all of it again: it trusts no entry of the second in which the index was written.)
+if [ "$fresh" != fresh ] || grep -q '[	/]\.gitattributes$' "$list"; then
+    add_all
+fi
 
 # A submodule that is not checked out is not a submodule that was removed.
 printf '%s\n' "$gitlinks" | while IFS= read -r entry; do

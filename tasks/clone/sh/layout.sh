@@ -7,14 +7,18 @@ enter() {
     { [ ! -L "./$1" ] && cd -P -- "./$1"; } || refuse owner_directory
 }
 
+# What is in a checkout beside its commit.
+holds="submodules=$submodules lfs=$lfs filter=$filter"
+
 # The checkout that lies at the destination, if an earlier attempt of ours put it there: its record is
 # found by its inode number, which rename(2) keeps.
 recorded() {
     [ -d "./$name/.git" ] && [ ! -L "./$name" ] && [ ! -L "./$name/.git" ] || return 1
     record=$records/$key.$(inode "./$name")
     [ -f "$record/facts" ] || return 1
-    { read -r old_url && read -r old_commit && read -r old_ref && read -r old_tree; } <"$record/facts"
-    [ "$old_url" = "$url" ]
+    { read -r old_url && read -r old_holds && read -r old_commit && read -r old_ref && read -r old_tree; } \
+        <"$record/facts" || return 1
+    [ "$old_url" = "$url" ] && [ "$old_holds" = "$holds" ]
 }
 
 # Take over the destination if it is ours and holds commit $1, and end.

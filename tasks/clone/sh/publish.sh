@@ -6,10 +6,10 @@ record=$records/$key.$(inode "$work")
 rm -rf -- "$record"    # of a checkout that is gone: its inode number is ours now
 (umask 077 && mkdir -- "$record") || broke mkdir $?
 printf 'record %s\n' "${record##*.}"
-tree=$(sh -c "$baseline_script" sandferry-baseline "$work" "$record/baseline.git" "$here/$name/.git/objects") ||
+tree=$(sh -c "$baseline_script" sandferry-baseline "$work" "$record/baseline.git" fresh "$here/$name/.git/objects") ||
     broke git $?
 tree=${tree##*tree }
-printf '%s\n' "$url" "$commit" "$head" "$tree" >"$record/facts" || broke sh $?
+printf '%s\n' "$url" "$holds" "$commit" "$head" "$tree" >"$record/facts" || broke sh $?
 bytes=$(du -sk "$work/.git") || broke du $?
 
 stage rename

@@ -272,6 +272,20 @@ def test_the_tree_outlives_its_repository(work, packed):
     assert git("rev-parse", "refs/sandferry/baseline", cwd=work.store).stdout.strip() == tree
 
 
+def test_the_tree_is_copied_where_it_cannot_be_linked(work, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(elsewhere)], check=True)
+    try:
+        work.store = elsewhere / "store"
+        work.git("gc", "-q")
+        tree = work.tree()
+        shutil.rmtree(work.path / ".git")
+        assert work.files(tree) == BASE
+    finally:
+        subprocess.run(["umount", "-l", str(elsewhere)], check=True)
+
+
 def test_a_file_that_vanishes_repeats_the_add(work, tmp_path):
     """A git that loses a file on its first add, as a writer of temporary files makes it."""
     folder = tmp_path / "bin"
@@ -297,3 +311,23 @@ def test_an_empty_directory_is_the_empty_tree(work):
     shutil.rmtree(work.path)
     work.path.mkdir()
     assert work.tree() == EMPTY_TREE
+
+
+@pytest.mark.parametrize("attributes", [b"*.txt text\n", b"* text=auto\n", b"*.md linguist-documentation\n", None])
+def test_what_nobody_touched_is_no_change(bench, tmp_path, attributes):
+    """Lines of a blob that end in CRLF, against what attributes say, are no work of an agent's."""
+    files = {"w.txt": b"a\r\nb\r\n", "d/x.txt": b"c\n", "b.bin": b"\0\r\n"}
+    bench.repository(files=files | ({".gitattributes": attributes} if attributes else {}))
+    done = bench.clone()
+    (Path(done.path) / "new").write_bytes(b"new\n")
+    store = tmp_path / "store"
+    later = baseline(bench.sandbox, done.path, str(store), Deadline.after(60))
+    assert git("diff", "--name-status", done.baseline, later, cwd=baseline_store(bench)).stdout == "A\tnew\n"
+
+
+def baseline_store(bench) -> Path:
+    """What Sandferry kept of the one checkout, borrowing the new objects for the test."""
+    (store,) = Path(bench.sandbox.layout.scratch).glob("clones/*/baseline.git")
+    with (store / "objects/info/alternates").open("a") as alternates:
+        alternates.write(f"{bench.root.parents[1]}/store/objects\n")
+    return store

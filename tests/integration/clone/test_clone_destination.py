@@ -78,6 +78,13 @@ def test_another_commit_than_the_one_there_is_not_adopted(bench):
     assert bench.git("rev-parse", "HEAD", at=first.path) == first.commit
 
 
+def test_a_checkout_without_what_is_wanted_now_is_not_adopted(bench):
+    bench.repository()
+    bench.clone()
+    taken(bench, lfs=True)
+    taken(bench, submodules=True)
+
+
 def test_another_repository_of_the_same_path_is_not_adopted(bench):
     bench.repository()
     first = bench.clone()
