@@ -16,8 +16,9 @@ def script() -> str:
     """POSIX shell that takes a baseline.
 
     Its arguments: the work tree, the git directory to make (it must not exist), optionally ``fresh`` for a
-    checkout that only git has touched, and where the repository's objects will lie later. It prints ``tree <id>``, after ``partial yes`` if some file
-    could not be read. The git directory keeps the tree as ``refs/sandferry/baseline``.
+    checkout that only git has touched, and where the repository's objects will lie later. It prints
+    ``tree <id>``, after ``partial yes`` if some file could not be read. The git directory keeps the tree as
+    ``refs/sandferry/baseline``.
     """
     here = files(__package__)
     return "".join(here.joinpath(name).read_text() for name in ("tree.sh", "keep.sh"))
