@@ -74,7 +74,7 @@ class Service:
         headers = {"WWW_Authenticate": 'Basic realm="GitHub"'} if code == 401 else {}
         self.hub.fault(status(code, body, **headers), path=rf"/acme/{name}\.git/", when="credential", times=times)
 
-    def sealed(self, run_id: str, url: str, token: str, **changes: Any) -> dict[str, Any]:
+    def sealed(self, run_id: str, url: str, token: str, /, **changes: Any) -> dict[str, Any]:
         ring = keyring.load(Path(self.env["SANDFERRY_KEYRING_FILE"]))
         fields: dict[str, Any] = {
             "run_id": run_id, "operation": "clone", "subject": git_subject(url), "expires_at": time.time() + 600,

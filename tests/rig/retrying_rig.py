@@ -132,6 +132,18 @@ class Rig:
         held = [json.loads(value)[0] for value in self.broker.hvals("unacked")]
         return [message for message in held if message["headers"]["id"] == sent.id]
 
+    def wait_held(self, sent: Sent, attempt: int = 2) -> dict[str, Any]:
+        """Wait until a worker holds nothing of a task but the message of its next attempt."""
+
+        def held() -> dict[str, Any] | None:
+            messages = self.unacked(sent)
+            waiting = [m for m in messages if m["headers"].get("eta") and m["headers"]["retries"] == attempt - 1]
+            return waiting[0] if len(messages) == len(waiting) == 1 else None
+
+        message = until(held, what=f"attempt {attempt} is held")
+        assert message is not None
+        return message
+
     def queued(self, queue: str = "probe") -> list[dict[str, Any]]:
         return [json.loads(value) for value in self.broker.lrange(queue, 0, -1)]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from billiard.exceptions import WorkerLostError
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.worker.request import Request
 from celery.worker.state import task_ready
 
@@ -36,6 +36,9 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:  # noqa: FBT001, FBT002
         """Before a lost worker's message goes back to the queue, free the lease of the body that died."""
         exc = getattr(exc_info.exception, "exc", exc_info.exception)
+        if isinstance(exc, TimeLimitExceeded):
+            # The pool calls `on_timeout` next. Celery would tell the client its own words first.
+            return None
         if isinstance(exc, WorkerLostError | SystemExit | KeyboardInterrupt):
             self._free_lease()
         return super().on_failure(exc_info, send_failed_event, return_ok)

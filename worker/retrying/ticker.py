@@ -62,20 +62,21 @@ class Ticker:
 
     def _run(self) -> None:
         while True:
-            call = self._next()
-            try:
-                call()
-            except Exception as exc:  # noqa: BLE001 - a lease that could not be renewed is tried again, whatever it was
-                log.warning("tick failed", extra={"ticker": self._name, "exception": type(exc).__name__})
+            self._tick()
+
+    def _tick(self) -> None:
+        call = self._next()
+        try:
+            call()
+        except Exception as exc:  # noqa: BLE001 - a lease that could not be renewed is tried again, whatever it was
+            log.warning("tick failed", extra={"ticker": self._name, "exception": type(exc).__name__})
 
     def _next(self) -> Callable[[], None]:
-        """Sleep until the next call is due."""
+        """Sleep until the next call is due; nothing of a pace is held meanwhile."""
         with self._wake:
-            while True:
-                now = time.monotonic()
-                pace = min(self._paces.values(), key=lambda pace: pace.due, default=None)
-                if pace is not None and pace.due <= now:
-                    pace.due = now + pace.seconds
-                    return pace.call
-                self._asleep_until = math.inf if pace is None else pace.due
-                self._wake.wait(None if pace is None else pace.due - now)
+            while (due := min((pace.due for pace in self._paces.values()), default=math.inf)) > time.monotonic():
+                self._asleep_until = due
+                self._wake.wait(None if due == math.inf else due - time.monotonic())
+            pace = min(self._paces.values(), key=lambda pace: pace.due)
+            pace.due = time.monotonic() + pace.seconds
+            return pace.call

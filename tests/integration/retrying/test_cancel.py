@@ -72,10 +72,10 @@ def assert_not_brought_back(rig: Rig, sent: Sent, starts: int) -> None:
 
 def test_a_revoked_retry_never_runs(shared: Rig):
     sent = shared.send("later:2", "ok")
-    until(lambda: shared.unacked(sent), what="the retry is held")
+    shared.wait_held(sent)
     shared.app.control.revoke(sent.id, reply=True, timeout=5, limit=1)
     until(lambda: sent.result.state == "REVOKED", what="REVOKED")
-    record = shared.record(sent)
+    record = shared.wait_state(sent, "cancelled")
     assert (record.state, record.history[-1]) == ("cancelled", "2 cancelled")
     assert record.payload["code"] == "cancelled"
     assert_not_brought_back(shared, sent, 1)
@@ -86,14 +86,14 @@ def test_a_terminated_body_is_closed(shared: Rig):
     shared.wait_starts(sent, 1)
     shared.app.control.revoke(sent.id, terminate=True, reply=True, timeout=5, limit=1)
     until(lambda: sent.result.state == "REVOKED", what="REVOKED")
-    assert shared.record(sent).state == "cancelled"
+    shared.wait_state(sent, "cancelled")
     assert_not_brought_back(shared, sent, 1)
 
 
 def test_an_expired_retry_is_closed(shared: Rig):
     sent = shared.send("later:2", "ok", expires=datetime.now(UTC) + timedelta(seconds=1))
     until(lambda: sent.result.state == "REVOKED", what="REVOKED")
-    record = shared.record(sent)
+    record = shared.wait_state(sent, "cancelled")
     assert (record.state, record.history[-1]) == ("cancelled", "2 expired")
     assert_not_brought_back(shared, sent, 1)
 
@@ -102,7 +102,7 @@ def test_an_expired_retry_is_closed(shared: Rig):
 def test_the_sweep_closes_what_expired_in_a_dead_workers_hands(rig: Rig, expires: float):
     worker = rig.worker("w1")
     sent = rig.send("later:2", "ok", expires=datetime.now(UTC) + timedelta(seconds=60 * expires))
-    until(lambda: rig.unacked(sent), what="the retry is held")
+    rig.wait_held(sent)
     worker.kill_all()
     # Its time has passed meanwhile.
     record = rig.client.hgetall(f"sandferry:attempt:{sent.id}")

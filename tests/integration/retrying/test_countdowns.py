@@ -46,7 +46,7 @@ class TestCountdown:
         sent = shared.send("later:4", "ok")
         record = shared.wait_state(sent, "waiting")
         until(lambda: sent.result.state == "RETRY", what="RETRY")
-        (message,) = until(lambda: shared.unacked(sent), what="the retry is held")
+        message = shared.wait_held(sent)
         payload = sent.result.result.args[0]
         eta = datetime.fromisoformat(message["headers"]["eta"]).timestamp()
         ended = shared.starts(sent)[0]["time"]
@@ -75,13 +75,7 @@ class TestMessage:
         sent = shared.send("network", "network", "ok", headers=theirs, expires=expires, priority=6)
         held = []
         for attempt in (2, 3):
-            (message,) = until(
-                lambda attempt=attempt: [
-                    m for m in shared.unacked(sent)
-                    if m["headers"]["retries"] == attempt - 1 and m["headers"].get("eta")
-                ],
-                what=f"retry {attempt} is held",
-            )  # fmt: skip
+            message = shared.wait_held(sent, attempt)
             held.append(message)
         assert sent.result.get(timeout=30) == {"attempt": 3}
         for attempt, message in zip((2, 3), held, strict=True):

@@ -10,7 +10,7 @@ def forget(rig: Rig, task_id: str) -> None:
 
 def test_between_attempts_the_number_of_the_message_counts(shared: Rig):
     sent = shared.send("later:1.5", "network", "network")
-    until(lambda: shared.unacked(sent), what="the retry is held")
+    shared.wait_held(sent)
     forget(shared, sent.id)
     payload = shared.failure(sent)
     assert (payload["attempt"], payload["exhausted"]) == (3, True)

@@ -59,7 +59,7 @@ def test_a_waiting_retry_in_a_dead_workers_memory_comes_back(rig: Rig):
     first = rig.worker("w1")
     sent = rig.send("network", "ok")
     rig.wait_state(sent, "waiting")
-    until(lambda: rig.unacked(sent), what="the retry is held")
+    rig.wait_held(sent)
     first.kill_all()
     assert len(rig.unacked(sent)) == 1
     rig.worker("w2")

@@ -32,7 +32,7 @@ def test_warm_shutdown_ends_the_body_and_acknowledges_it(rig: Rig):
 def test_a_waiting_retry_survives_a_warm_shutdown(rig: Rig):
     worker = rig.worker("w1", concurrency=1)
     sent = rig.send("later:3", "ok")
-    until(lambda: rig.unacked(sent), what="the retry is held")
+    rig.wait_held(sent)
     children = worker.children()
     worker.signal(signal.SIGTERM)
     ended(worker, children)
@@ -82,7 +82,7 @@ def test_cold_shutdown_hands_the_body_on(rig: Rig):
 def test_a_waiting_retry_survives_a_cold_shutdown(rig: Rig):
     worker = rig.worker("w1", concurrency=1, env={"SANDFERRY_SOFT_SHUTDOWN": "0.5"})
     sent = rig.send("later:2", "ok")
-    until(lambda: rig.unacked(sent), what="the retry is held")
+    rig.wait_held(sent)
     children = worker.children()
     worker.signal(signal.SIGQUIT)
     ended(worker, children)
