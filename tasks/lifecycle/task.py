@@ -6,7 +6,7 @@ from tasks.lifecycle.request import ExtendRequest, ReleaseRequest
 from worker.app import app
 from worker.failures.schedule import Schedule
 from worker.retrying.attempt import Attempt
-from worker.retrying.holding import acquire, held, let_go, release
+from worker.retrying.holding import acquire, existing, let_go, release
 from worker.retrying.requests import After, validated
 from worker.retrying.task import ClassifiedTask
 
@@ -50,7 +50,7 @@ class ReleaseTask(ClassifiedTask):
         """End the sandbox."""
         attempt.at("release")
         attempt.provider = self.services.providers.get(request.sandbox.provider)
-        sandbox = held(attempt, self.services, request.sandbox.wanted())
+        sandbox = existing(attempt, attempt.provider, request.sandbox.id)
         if sandbox is not None:
             release(attempt, self.services, sandbox)
         return {"sandbox": request.sandbox.model_dump(), "released": sandbox is not None}

@@ -52,19 +52,25 @@ def release(attempt: Attempt, services: Services, sandbox: Sandbox) -> None:
     attempt.emit("sandbox.released", provider=sandbox.provider, sandbox_id=sandbox.id)
 
 
-def held(attempt: Attempt, services: Services, wanted: SandboxRequest) -> Sandbox | None:
-    """The sandbox of a request, if it exists: what a job that is over cleans up."""
+def existing(attempt: Attempt, provider: Provider, sandbox_id: str) -> Sandbox | None:
+    """Connect to a sandbox of this run, or ``None`` if it is gone. A foreign one raises InvalidRequest."""
     try:
-        provider = services.providers.get(wanted.provider)
-        if wanted.id is not None:
-            return provider.connect(wanted.id, {LABEL_RUN: attempt.run_id}, deadline=Deadline.after(LETTING_GO))
-        found = provider.find(_labels(attempt), deadline=Deadline.after(LETTING_GO))
-    except InvalidRequest:
-        return None
+        return provider.connect(sandbox_id, {LABEL_RUN: attempt.run_id}, deadline=Deadline.after(LETTING_GO))
     except OperationFailed as exc:
         if exc.failure.category is Category.SANDBOX_LOST:
             return None
         raise
+
+
+def held(attempt: Attempt, services: Services, wanted: SandboxRequest) -> Sandbox | None:
+    """Find the sandbox of a request, if there is one of ours: what a job that is over cleans up."""
+    try:
+        provider = services.providers.get(wanted.provider)
+        if wanted.id is not None:
+            return existing(attempt, provider, wanted.id)
+        found = provider.find(_labels(attempt), deadline=Deadline.after(LETTING_GO))
+    except InvalidRequest:
+        return None
     return found[0] if found else None
 
 
