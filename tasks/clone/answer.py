@@ -11,12 +11,12 @@ STAGES = frozenset({"version", "layout", "clone", "fetch", "checkout", "submodul
 )
 """Steps of the script, in their order."""
 
-PROGRAMS = frozenset({"git", "git_lfs", "mkdir", "mv", "ln", "du", "sh"})
+PROGRAMS = frozenset({"git", "git_lfs", "mkdir", "mv", "ln", "sh"})
 """Whose exit the script reports."""
 
 REFUSALS = frozenset(
     {
-        "git_missing",
+        "program_missing",
         "git_too_old",
         "lfs_missing",
         "layout_invalid",

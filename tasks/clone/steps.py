@@ -23,9 +23,6 @@ Report = Callable[[str, Mapping[str, Any]], None]
 
 _PARTS = ("prelude.sh", "layout.sh", "fetch.sh", "verify.sh", "publish.sh")
 _REFUSED_AS: Mapping[str, Category] = {
-    "ref_missing": Category.NOT_FOUND,
-    "commit_missing": Category.NOT_FOUND,
-    "default_branch_missing": Category.NOT_FOUND,
     "head_mismatch": Category.CORRUPT_DATA,
     "checkout_incomplete": Category.CORRUPT_DATA,
     "promisor_object": Category.CORRUPT_DATA,

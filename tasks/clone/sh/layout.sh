@@ -25,7 +25,7 @@ recorded() {
 adopt() {
     { recorded && [ "$old_commit" = "$1" ]; } || refuse destination_taken
     [ "$1" = none ] || GIT_DIR="./$name/.git" git cat-file -e "$1^{commit}" 2>/dev/null || refuse destination_taken
-    bytes=$(du -sk "./$name/.git") || broke du $?
+    bytes=$(du -sk "./$name/.git") || broke sh $?
     link
     printf 'adopted yes\n'
     deliver "$old_commit" "$old_ref" "$old_tree" "${bytes%%[!0-9]*}"

@@ -28,7 +28,7 @@ for variable in $(env | sed -n 's/^\(GIT_[A-Za-z0-9_]*\)=.*/\1/p'); do
 done
 
 stage version
-command -v git >/dev/null 2>&1 || refuse git_missing
+command -v git >/dev/null 2>&1 || refuse program_missing
 version=$(git version) || broke git $?
 version=${version#git version }
 major=${version%%.*} minor=${version#*.}

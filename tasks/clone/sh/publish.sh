@@ -10,7 +10,7 @@ tree=$(sh -c "$baseline_script" sandferry-baseline "$work" "$record/baseline.git
     broke git $?
 tree=${tree##*tree }
 printf '%s\n' "$url" "$holds" "$commit" "$head" "$tree" >"$record/facts" || broke sh $?
-bytes=$(du -sk "$work/.git") || broke du $?
+bytes=$(du -sk "$work/.git") || broke sh $?
 
 stage rename
 # Still the same directories, none of them a link. All names below are relative to the one we stand in.

@@ -55,7 +55,7 @@ def test_a_sandbox_without_git_lfs_is_told_before_anything_is_fetched(bench, tmp
 def test_a_sandbox_without_git_is_told(bench, tmp_path):
     bench.sandbox = local_sandbox(tmp_path / "s", {"PATH": path_without(tmp_path, "git")}, request="r2")
     bench.repository()
-    assert bench.failure().reason == "git_missing"
+    assert bench.failure().reason == "program_missing"
 
 
 @pytest.mark.parametrize(("version", "reason"), [("2.36.6", "git_too_old"), ("1.9.1", "git_too_old"), ("3.0.0", None)])

@@ -43,7 +43,7 @@ def test_a_tag_is_no_branch(bench):
     git("tag", "v1", cwd=bench.work())
     bench.push("refs/tags/v1")
     failure = bench.failure(ref={"branch": "v1"})
-    assert (failure.stage, failure.category, failure.reason) == ("verify", Category.NOT_FOUND, "ref_missing")
+    assert (failure.stage, failure.category, failure.reason) == ("verify", Category.INVALID_REQUEST, "ref_missing")
     assert bench.leftovers() == []
 
 
@@ -84,7 +84,7 @@ def test_a_server_that_hands_out_no_ids_is_asked_for_everything(bench):
 def test_a_commit_that_nobody_has(bench):
     bench.repository()
     failure = bench.failure(ref={"commit": "1234567890" * 4})
-    assert (failure.category, failure.reason) == (Category.NOT_FOUND, "commit_missing")
+    assert (failure.category, failure.reason) == (Category.INVALID_REQUEST, "commit_missing")
 
 
 def test_a_force_pushed_branch_is_the_new_one(bench):
@@ -103,7 +103,7 @@ def test_a_head_that_names_a_missing_branch_is_a_failure(bench, single):
     bench.repository()
     git("symbolic-ref", "HEAD", "refs/heads/trunk", cwd=bench.remotes / "o/r.git")
     failure = bench.failure(single_branch=single)
-    assert (failure.category, failure.reason) == (Category.NOT_FOUND, "default_branch_missing")
+    assert (failure.category, failure.reason) == (Category.INVALID_REQUEST, "default_branch_missing")
     assert not Path(bench.sandbox.layout.workspace, "r").exists()
 
 
