@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -10,6 +11,8 @@ from worker.failures.model import Category, Failure
 from worker.secrets.github_answers import Answer, failure
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 BODY_LIMIT = 256 * 1024
@@ -59,12 +62,19 @@ class GitHubClient:
         # Made outside the except block: the request in the error's context holds the credential.
         return failure(question.stage, Category.TRANSIENT_NETWORK, "github_unreachable", exception=name)
 
-    def _client(self, authorization: str) -> "httpx.Client":
+    @cached_property
+    def _trust(self) -> "ssl.SSLContext":
         import ssl  # noqa: PLC0415 - same as httpx
 
         import httpx  # noqa: PLC0415 - worker memory is budgeted
 
-        verify = ssl.create_default_context(cafile=self._ca_file) if self._ca_file else True
+        if self._ca_file:
+            return ssl.create_default_context(cafile=self._ca_file)
+        return httpx.create_ssl_context(trust_env=False)  # 25 ms: made once
+
+    def _client(self, authorization: str) -> "httpx.Client":
+        import httpx  # noqa: PLC0415 - worker memory is budgeted
+
         headers = {
             "authorization": authorization,
             "accept": "application/vnd.github+json",
@@ -72,7 +82,9 @@ class GitHubClient:
             "x-github-api-version": "2022-11-28",
             "user-agent": "sandferry",
         }
-        return httpx.Client(headers=headers, proxy=self._proxy, verify=verify, trust_env=False, follow_redirects=False)
+        return httpx.Client(
+            headers=headers, proxy=self._proxy, verify=self._trust, trust_env=False, follow_redirects=False
+        )
 
 
 def _transient(result: Answer | Failure) -> bool:

@@ -180,25 +180,41 @@ class TestTheft:
             done = clone(github, tmp_path / "c", STATIC, "old")
             assert done.returncode == 0, done.stderr
 
-    def test_lfs_objects_come_from_this_host_and_not_from_another(self, root, tmp_path):
+    @pytest.fixture
+    def lfs(self, root, tmp_path):
+        """A clone with an LFS pointer, the double and the environment it came with, and a thief."""
+        if shutil.which("git-lfs") is None and os.environ.get("CI") != "true":
+            pytest.skip("git-lfs is not installed")
         with double(root) as github, Thief() as thief:
-            if shutil.which("git-lfs") is None and os.environ.get("CI") != "true":
-                pytest.skip("git-lfs is not installed")
+            attributes = b"*.bin filter=lfs diff=lfs merge=lfs -text\n"
             pointer = github.add_lfs_object(b"large" * 1000)
-            make_repository(
-                root, "acme/site", {"a.bin": pointer, ".gitattributes": b"*.bin filter=lfs diff=lfs merge=lfs -text\n"}
-            )
+            make_repository(root, "acme/site", {"a.bin": pointer, ".gitattributes": attributes})
             assert clone(github, tmp_path / "c", STATIC).returncode == 0
-            env = bound_helper(github.url, STATIC)
-            done = git(*LFS, "lfs", "pull", cwd=tmp_path / "c", env=env, check=False)
-            assert done.returncode == 0, done.stderr
-            assert (tmp_path / "c/a.bin").read_bytes() == b"large" * 1000
+            yield (
+                github,
+                thief,
+                lambda: git(*LFS, "lfs", "pull", cwd=tmp_path / "c", env=bound_helper(github.url, STATIC), check=False),
+            )
 
-            assert clone(github, tmp_path / "d", STATIC).returncode == 0
-            (tmp_path / "d/.lfsconfig").write_text(f"[lfs]\n\turl = {thief.url}/lfs\n")
-            assert git(*LFS, "lfs", "pull", cwd=tmp_path / "d", env=env, check=False).returncode != 0
-            assert thief.offers != []
-            assert thief.loot == []
+    def test_lfs_objects_come_from_this_host(self, lfs, tmp_path):
+        _, _, pull = lfs
+        done = pull()
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "c/a.bin").read_bytes() == b"large" * 1000
+
+    def test_lfs_server_of_the_repository_itself_gets_nothing(self, lfs, tmp_path):
+        _, thief, pull = lfs
+        (tmp_path / "c/.lfsconfig").write_text(f"[lfs]\n\turl = {thief.url}/lfs\n")
+        assert pull().returncode != 0
+        assert thief.offers != []
+        assert thief.loot == []
+
+    def test_lfs_objects_on_another_host_get_nothing(self, lfs):
+        github, thief, pull = lfs
+        github.lfs_href_base = thief.url
+        assert pull().returncode != 0
+        assert {offer.path.split("/")[1] for offer in thief.offers} == {"_lfs"}
+        assert thief.loot == []
 
 
 @pytest.mark.parametrize(
