@@ -66,7 +66,9 @@ def exec_small(url: str, sandbox: DockerSandbox) -> dict[str, Any]:
         client.close()
 
 
-def _compared(name: str, ours: Callable[[], None], peer: Callable[[], None], *, rounds: int, goal: float) -> dict[str, Any]:
+def _compared(
+    name: str, ours: Callable[[], None], peer: Callable[[], None], *, rounds: int, goal: float
+) -> dict[str, Any]:
     """Medians in milliseconds; the runs alternate, so that a busy moment of the machine meets both."""
     times: dict[Callable[[], None], list[float]] = {ours: [], peer: []}
     for number in range(rounds):

@@ -28,7 +28,7 @@ _BUILD = 600.0
 """Seconds the images may take; debootstrap needs about forty."""
 
 
-class Unavailable(Exception):
+class Unavailable(Exception):  # noqa: N818 - it is no fault of the tests
     """There is no engine and none can be started; says what to do."""
 
 

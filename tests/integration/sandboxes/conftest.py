@@ -4,13 +4,12 @@ import uuid
 
 import pytest
 
+from tests.rig.docker_fixture import busybox_image, docker_engine, git_image  # noqa: F401 - fixtures
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.docker.provider import DockerProvider
 from worker.sandboxes.local.provider import LocalProvider
 from worker.sandboxes.settings import DockerSettings
-
-from tests.rig.docker_fixture import busybox_image, docker_engine, git_image  # noqa: F401 - fixtures
 
 
 def new_labels():

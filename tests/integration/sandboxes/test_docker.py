@@ -249,6 +249,38 @@ class TestHardening:
         assert not running(made, "sleep 307")
 
 
+class TestImageUser:
+    def test_an_image_whose_user_is_not_root(self, api, docker_engine, made, labels):
+        api.commit(made.id, repository="sandferry-test-user", tag="1000", changes="USER 1000:1000")
+        provider = DockerProvider(docker_settings(docker_engine, "sandferry-test-user:1000"))
+        other = {**labels, LABEL_REQUEST: "another user"}
+        api.remove_container(made.id, force=True)
+        # The layout of the committed image is root's: refused, not taken over.
+        with pytest.raises(OperationFailed) as failed:
+            provider.create(Spec(), other, deadline=soon())
+        assert failed.value.failure.reason == "layout_invalid"
+        release_all(provider, labels)
+        api.remove_image("sandferry-test-user:1000", force=True)
+
+    def test_gets_a_layout_of_its_own(self, api, docker_engine, git_image, labels):
+        bare = api.create_container(git_image, ["true"])["Id"]
+        api.commit(bare, repository="sandferry-test-user", tag="bare", changes="USER 1000:1000")
+        api.remove_container(bare)
+        provider = DockerProvider(docker_settings(docker_engine, "sandferry-test-user:bare"))
+        try:
+            sandbox = provider.create(Spec(), labels, deadline=soon())
+            assert sandbox.run(["id", "-u"], deadline=soon()).stdout == b"1000\n"
+            sandbox.write("/workspace/f", b"x", deadline=soon())
+            assert sandbox.run(["cat"], stdin=b"in", deadline=soon()).stdout == b"in"
+            assert b"".join(sandbox.read("/workspace/f", deadline=soon())) == b"x"
+            assert sandbox.run(["sleep", "308"], deadline=Deadline.after(0.5)).ended_by is EndedBy.DEADLINE
+            assert not running(sandbox, "sleep 308")
+            sandbox.keep_alive(7200, deadline=soon())
+        finally:
+            release_all(provider, labels)
+            api.remove_image("sandferry-test-user:bare", force=True)
+
+
 class TestPreflight:
     def test_git_that_is_recent(self, made):
         assert require_git(made, soon()) >= (2, 37)

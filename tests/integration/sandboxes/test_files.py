@@ -82,10 +82,10 @@ class TestRead:
         assert b"".join(sandbox.read(path_in(sandbox, "o"), offset=offset, deadline=soon())) == EVERY[offset:]
 
     def test_comes_in_pieces(self, sandbox):
-        sandbox.write(path_in(sandbox, "p"), EVERY * 8, deadline=soon())
+        sandbox.write(path_in(sandbox, "p"), EVERY * 17, deadline=soon())
         sizes = [len(chunk) for chunk in sandbox.read(path_in(sandbox, "p"), deadline=soon())]
-        assert sum(sizes) == len(EVERY) * 8
-        assert max(sizes) <= 1024 * 1024
+        assert sum(sizes) == len(EVERY) * 17
+        assert max(sizes) <= 8 * 1024 * 1024
 
     def test_may_be_left_in_the_middle(self, sandbox):
         sandbox.write(path_in(sandbox, "q"), EVERY * 8, deadline=soon())
@@ -101,3 +101,19 @@ class TestRead:
     def test_a_directory(self, sandbox):
         with pytest.raises(IsADirectoryError):
             list(sandbox.read(sandbox.layout.workspace, deadline=soon()))
+
+    def test_a_slow_reader_loses_nothing_and_holds_nothing_up(self, sandbox):
+        # More than the pipes and sockets on the way hold, less than keeps the writer waiting.
+        data = EVERY + b"x" * 210_000
+        sandbox.write(path_in(sandbox, "slow"), data, deadline=soon())
+        chunks = sandbox.read(path_in(sandbox, "slow"), deadline=soon())
+        got = next(chunks)
+        assert sandbox.run(["true"], deadline=soon(5)).ok
+        assert got + b"".join(chunks) == data
+
+    def test_more_than_one_segment(self, sandbox):
+        sandbox.write(path_in(sandbox, "segments"), EVERY * 17 + b"end", deadline=soon())
+        read = hashlib.sha256()
+        for chunk in sandbox.read(path_in(sandbox, "segments"), offset=5, deadline=soon()):
+            read.update(chunk)
+        assert read.digest() == hashlib.sha256((EVERY * 17 + b"end")[5:]).digest()

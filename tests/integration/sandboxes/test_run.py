@@ -5,10 +5,9 @@ import time
 
 import pytest
 
+from tests.integration.sandboxes.helpers import running, soon, wait_for
 from worker.failures.model import Cancelled, EndedBy, InvalidRequest, OperationFailed
 from worker.sandboxes.deadline import Deadline
-
-from tests.integration.sandboxes.helpers import running, soon, wait_for
 
 
 def sh(sandbox, script, deadline=None, **more):

@@ -2,7 +2,7 @@
 
 import math
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -68,24 +68,6 @@ class Command:
             raise RuntimeError("not started")
         return self._stream
 
-    def output(self) -> Iterator[bytes]:
-        """Stdout as it comes. Afterwards :meth:`exit_code` may be asked.
-
-        :raises Cancelled: the run was cancelled.
-        :raises OperationFailed: the deadline passed, or the stream was cut (``stream_cut``).
-        """
-        for kind, data in self._started.frames():
-            if kind == STDOUT:
-                yield data
-        self._judge()
-        if not self._started.over:
-            self.end()
-            self._deadline.check("sandbox", "read")
-
-    def exit_code(self) -> int:
-        """The exit code of a command that is over."""
-        return self._started.exit_code()
-
     def finish(self, limit: int) -> Completed:
         """Collect at most ``limit`` bytes of each stream and how it ended.
 
@@ -102,7 +84,7 @@ class Command:
         if ended is None:
             self._judge()
         if self._started.over:
-            exit_code, signal = decode_exit(self.exit_code())
+            exit_code, signal = decode_exit(self._started.exit_code())
             by = EndedBy.UNKNOWN if signal else EndedBy.ITSELF
         else:
             exit_code, signal = None, self.end()

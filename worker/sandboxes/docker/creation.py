@@ -12,7 +12,7 @@ from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.docker.container import container_config, container_name, host_config
 from worker.sandboxes.docker.engine import Engine
 from worker.sandboxes.docker.faults import failure
-from worker.sandboxes.docker.sandbox import remove
+from worker.sandboxes.docker.removal import remove
 from worker.sandboxes.labels import matches
 from worker.sandboxes.settings import DockerSettings
 

@@ -8,12 +8,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from posixpath import basename, dirname, isabs
 from typing import IO
 
 from docker.errors import APIError, NotFound
 
-from worker.failures.model import Category, EndedBy, InvalidRequest
+from worker.failures.model import Category, EndedBy
 from worker.sandboxes.base import MEBIBYTE, Completed
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.docker import files, scripts
@@ -21,6 +20,8 @@ from worker.sandboxes.docker.command import Command
 from worker.sandboxes.docker.container import LABEL_LEASE, LAYOUT
 from worker.sandboxes.docker.engine import NAME, Engine, Engines
 from worker.sandboxes.docker.faults import failure, is_lost, lost, lost_or_raised
+from worker.sandboxes.docker.paths import raise_errno, split
+from worker.sandboxes.docker.removal import remove
 from worker.sandboxes.docker.stream import helper
 from worker.sandboxes.environment import built_env, checked_argv
 
@@ -29,11 +30,9 @@ _OOM_KILLS = re.compile(rb"^oom_kill ([0-9]{1,9})$", re.MULTILINE)
 _DYING = 0.3
 """Seconds in which the engine admits that a container whose processes were killed has ended."""
 _MODES = {LAYOUT.workspace: 0o755, LAYOUT.repos: 0o755, LAYOUT.scratch: 0o700, f"{LAYOUT.scratch}/exec": 0o700}
+SEGMENT = 8 * MEBIBYTE
+"""Bytes of a file that are read at once and held in memory; one exec of 40 ms each."""
 _NO_STDIN = "/dev/null"
-_FILE_ERRORS = (errno.ENOENT, errno.EACCES, errno.EISDIR)
-"""What our scripts exit with when they cannot use a file."""
-_REMOVAL = 10.0
-"""Seconds to wait for a removal that someone else began."""
 
 
 class DockerSandbox:
@@ -74,30 +73,49 @@ class DockerSandbox:
 
     def write(self, path: str, data: bytes | Iterable[bytes], *, deadline: Deadline, mode: int = 0o600) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.write`."""
-        directory, name = _split(path)
+        directory, name = split(path)
         temporary = f".sandferry-{secrets.token_hex(8)}"
         with files.spooled(_until(deadline, data)) as spool, self._engine(deadline, "write") as engine:
             self._put(engine, (directory, temporary), spool, mode, deadline)
             place = (scripts.PLACE, f"{directory}/{temporary}", f"{directory}/{name}")
             code, _ = helper(engine, self.id, *place, deadline=deadline)
-            _raise_errno(code, "write")
+            raise_errno(code, "write")
 
     def read(self, path: str, *, deadline: Deadline, offset: int = 0) -> Iterator[bytes]:
-        """See :meth:`worker.sandboxes.base.Sandbox.read`."""
-        _split(path)
-        argv = ["/bin/sh", "-c", scripts.READ, "sandferry", path, str(offset + 1)]
-        with self._engine(deadline, "read") as engine:
-            with self._command(engine, argv, built_env(), "/", _NO_STDIN, deadline) as command:
-                yield from command.output()
-                code = command.exit_code()
-            _raise_errno(code, "read")
+        """See :meth:`worker.sandboxes.base.Sandbox.read`. A file that is replaced meanwhile is ``file_replaced``."""
+        split(path)
+        first = None
+        while True:
+            data, file = self._segment(path, offset, deadline)
+            if file != (first := first or file):
+                raise failure("read", Category.CORRUPT_DATA, "file_replaced")
+            if data:
+                yield data
+            if len(data) < SEGMENT:
+                return
+            offset += len(data)
+
+    def _segment(self, path: str, offset: int, deadline: Deadline) -> tuple[bytes, bytes]:
+        """At most :data:`SEGMENT` bytes, and which file they are of.
+
+        An exec for each: an engine whose client pauses ends the stream after a while and calls it complete.
+        """
+        argv = ["/bin/sh", "-c", scripts.READ, "sandferry", path, str(offset + 1), str(SEGMENT)]
+        done = self.run(argv, cwd="/", deadline=deadline, output_limit=SEGMENT)
+        if done.ended_by is not EndedBy.ITSELF:
+            deadline.check("sandbox", "read")
+        raise_errno(1 if done.exit_code is None else done.exit_code, "read")
+        size, _, file = done.stderr.strip().partition(b" ")
+        if len(data := done.stdout) < min(SEGMENT, int(size) - offset):
+            raise failure("read", Category.TRANSIENT_NETWORK, "stream_cut")
+        return data, file
 
     def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.keep_alive`."""
         until = str(int(time.time() + seconds) + 1)
         with self._engine(deadline, "keep_alive") as engine:
             code, _ = helper(engine, self.id, scripts.KEEP, LAYOUT.scratch, until, deadline=deadline)
-            _raise_errno(code, "keep_alive")
+            raise_errno(code, "keep_alive")
 
     def lease_until(self, *, deadline: Deadline) -> float:
         """See :meth:`worker.sandboxes.base.Sandbox.lease_until`. The sandbox may forge it, for itself only."""
@@ -193,39 +211,6 @@ class DockerSandbox:
             numbers = [int(line) for line in output.split() if _EPOCH.fullmatch(line)]
             self._owner = files.Owner(*numbers) if len(numbers) == 2 else files.Owner()
         return self._owner
-
-
-def remove(engine: Engine, container: str, deadline: Deadline) -> None:
-    """Remove a container, running or not. Gone already is success; so is a removal by someone else."""
-    try:
-        engine.remove_container(container, force=True, v=True)
-    except NotFound:
-        return
-    except APIError as exc:
-        if exc.status_code != 409 or not deadline.wait(_REMOVAL, lambda: is_absent(engine, container)):
-            raise
-
-
-def is_absent(engine: Engine, container: str) -> bool:
-    """The engine knows no such container."""
-    try:
-        engine.inspect_container(container)
-    except NotFound:
-        return True
-    return False
-
-
-def _split(path: str) -> tuple[str, str]:
-    if not isabs(path) or "\0" in path or basename(path) in ("", ".", ".."):
-        raise InvalidRequest("path", "malformed")
-    return dirname(path), basename(path)
-
-
-def _raise_errno(code: int, stage: str) -> None:
-    if code in _FILE_ERRORS:
-        raise OSError(code, os.strerror(code))
-    if code:
-        raise failure(stage, Category.UNKNOWN, "helper_failed")
 
 
 def _until(deadline: Deadline, data: bytes | Iterable[bytes]) -> Iterator[bytes]:

@@ -132,9 +132,13 @@ READ = r"""
 [ ! -d "$1" ] || exit 21
 [ -e "$1" ] || exit 2
 [ -r "$1" ] || exit 13
-exec tail -c "+$2" <"$1"
+stat -Lc '%s %d:%i' -- "$1" >&2 || exit 1
+tail -c "+$2" <"$1" 2>/dev/null | head -c "$3"
 """
-"""Arguments: file, first byte counted from 1. Exits with the errno's number when it cannot: 2, 13 or 21."""
+"""Arguments: file, first byte counted from 1, bytes. Prints the part; to stderr the file's size and identity.
+
+Exits with the errno's number when it cannot: 2, 13 or 21.
+"""
 
 MAIN = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
 """The container's own process: idle for ever, gone at once when the engine stops it."""
