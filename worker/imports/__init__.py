@@ -1,0 +1,1 @@
+"""What an untrusted sandbox made: fetched, checked, taken in and handed on."""

@@ -1,0 +1,155 @@
+"""A branch of a host repository takes the work of a run in, by compare-and-swap.
+
+What is merged is the change from the baseline to the snapshot, or, when this run was merged into the branch
+before, from the snapshot that was merged then: a second copy-back builds on the first. A conflict changes
+nothing. A branch that somebody has checked out is not moved under their feet.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from worker.failures.model import Category, InvalidRequest
+from worker.imports.changes import old_tree
+from worker.imports.delivery import PAUSE, TRIES, run_refs, update_refs
+from worker.imports.host_git import HostGit
+from worker.imports.intake import Imported
+from worker.imports.merge import commit_tree, merge_trees
+from worker.imports.refnames import valid_ref
+from worker.imports.repository import HostRepository
+
+STAGE = "deliver"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What became of a branch: ``created``, ``merged``, ``unchanged``, ``conflict`` or ``checked_out``.
+
+    ``conflicts`` are paths, for the record only. ``old`` is ``None`` for a branch that was not there.
+    """
+
+    state: str
+    old: str | None
+    new: str | None
+    conflicts: tuple[bytes, ...] = ()
+
+
+def move_branch(host: HostRepository, imported: Imported, run_id: str, branch: str) -> Moved:
+    """Merge part 0 of a run, whose refs :func:`deliver_refs` has delivered, into ``branch`` of ``host``.
+
+    :raises InvalidRequest: no branch can have this name.
+    :raises OperationFailed: stage ``deliver`` or ``merge``; ``ref_moved`` when others kept winning.
+    """
+    ref = f"refs/heads/{branch}"
+    mark = f"{run_refs(run_id)}merged/{branch}"
+    if branch.startswith("-") or not valid_ref(ref.encode("utf-8", "surrogateescape")):
+        raise InvalidRequest("branch", "malformed")
+    git = host.git(imported.git.limits, imported.git.deadline)
+    for attempt in range(TRIES):
+        if ref in _checked_out(git):
+            return Moved(state="checked_out", old=_commit(git, ref), new=None)
+        outcome, marked = _merge(git, imported, ref, mark, run_id)
+        if outcome.state == "conflict":
+            return outcome
+        new = outcome.new or imported.part.snapshot
+        zero = "0" * len(new)
+        lines = [
+            f"update {ref}\0{new}\0{outcome.old or zero}\0",
+            f"update {mark}\0{imported.part.snapshot}\0{marked or zero}\0",
+        ]
+        if update_refs(git, lines):
+            return outcome
+        git.deadline.wait(PAUSE * (attempt + 1))
+    raise git.failure(STAGE, category=Category.OPERATION_IN_PROGRESS, reason="ref_moved")
+
+
+def _merge(git: HostGit, imported: Imported, ref: str, mark: str, run_id: str) -> tuple[Moved, str | None]:
+    """What the branch would become, with all its objects in the host, and what of the run it had before."""
+    target, marked = _commit(git, ref), _commit(git, mark)
+    tip = _tip(imported)
+    if target is None:
+        return Moved(state="created", old=None, new=tip), marked
+    work = imported.git.borrowing(git.git_dir / "objects")
+    base = f"{marked}^{{tree}}" if marked else _base(work, imported, target)
+    merged = merge_trees(work, base=base, ours=f"{target}^{{tree}}", theirs=imported.part.tree)
+    if merged.tree is None:
+        return Moved(state="conflict", old=target, new=None, conflicts=merged.conflicts), marked
+    new = _successor(work, imported, target, tip, merged.tree, run_id)
+    if new not in {target, tip}:
+        _give_new(work, git, new, (target, tip))
+    return Moved(state="unchanged" if new == target else "merged", old=target, new=new), marked
+
+
+def _successor(work: HostGit, imported: Imported, target: str, tip: str, tree: str, run_id: str) -> str:
+    """The commit that the branch goes to.
+
+    Nothing to add: the branch itself. The work as it is, on top of the branch: the work itself. Work that was
+    not committed, on top of what the branch has: one commit. Else a merge.
+    """
+    if tree == _tree(work, target) and (tip == target or _contains(work, target, imported.part.head)):
+        return target
+    if tree == _tree(work, tip) and _contains(work, tip, target):
+        return tip
+    uncommitted = tip != imported.part.head
+    plain = uncommitted and _contains(work, target, imported.part.head)
+    message = f"Work of run {run_id}\n\nSandferry-Run: {run_id}\n"
+    return commit_tree(work, tree, (target,) if plain else (target, tip), message)
+
+
+def _tip(imported: Imported) -> str:
+    """The agent's own last commit if it holds all the work, else the snapshot."""
+    part = imported.part
+    if part.head is None or _tree(imported.git, part.head) != part.tree:
+        return part.snapshot
+    return part.head
+
+
+def _base(work: HostGit, imported: Imported, target: str) -> str:
+    """The tree that both sides come from, the empty one if nobody knows of any."""
+    part = imported.part
+    if part.baseline is None and part.base is None and part.head is not None:
+        found = work.run("merge-base", target, part.head, stage="merge")
+        if found.exit_code == 0:
+            return f"{found.stdout.decode('ascii').split()[0]}^{{tree}}"
+    return old_tree(imported)
+
+
+def _contains(git: HostGit, commit: str, ancestor: str | None) -> bool:
+    """Whether ``commit`` is or descends from ``ancestor``; no ancestor is contained in everything."""
+    if ancestor is None:
+        return True
+    return git.run("merge-base", "--is-ancestor", ancestor, commit, stage="merge").exit_code == 0
+
+
+def _tree(git: HostGit, commit: str) -> str | None:
+    return _commit(git, commit, kind="tree")
+
+
+def _commit(git: HostGit, name: str, kind: str = "commit") -> str | None:
+    """The object that ``name`` leads to, if it is here."""
+    done = git.run("rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{{kind}}}", stage=STAGE)
+    return done.stdout.decode("ascii").split()[-1] if done.exit_code == 0 else None
+
+
+def _give_new(work: HostGit, git: HostGit, new: str, known: tuple[str, ...]) -> None:
+    """Bring the merge's own objects into the host; everything below ``known`` is there."""
+    lines = "".join(f"{oid}\n" for oid in (new, *(f"^{oid}" for oid in known)))
+    pack = work.git_dir / "merge.pack"
+    with (
+        pack.open("wb") as file,
+        work.started("pack-objects", "--revs", "--stdout", "-q", stage="merge", stdin=lines.encode()) as command,
+    ):
+        for chunk in command.chunks():
+            file.write(chunk)
+        if command.finish(b"").exit_code:
+            raise work.failure("merge", reason="object_corrupt", category=Category.CORRUPT_DATA)
+    with pack.open("rb", buffering=0) as packed:
+        git.ask("index-pack", "--stdin", "--threads=1", stage=STAGE, stdin=packed)
+
+
+def _checked_out(git: HostGit) -> Iterator[str]:
+    """The branches that some work tree of the repository is on."""
+    listed = git.ask("worktree", "list", "--porcelain", "-z", stage=STAGE).decode("utf-8", "surrogateescape")
+    for record in listed.split("\0\0"):
+        fields = record.split("\0")
+        if "bare" not in fields:
+            yield from (field.removeprefix("branch ") for field in fields if field.startswith("branch "))
