@@ -73,13 +73,13 @@ def _merge(git: HostGit, imported: Imported, ref: str, mark: str, run_id: str) -
     merged = merge_trees(work, base=base, ours=f"{target}^{{tree}}", theirs=imported.part.tree)
     if merged.tree is None:
         return Moved(state="conflict", old=target, new=None, conflicts=merged.conflicts), marked
-    new = _successor(work, imported, target, tip, merged.tree, run_id)
+    new = _successor(work, imported, target=target, tip=tip, tree=merged.tree, run_id=run_id)
     if new not in {target, tip}:
         _give_new(work, git, new, (target, tip))
     return Moved(state="unchanged" if new == target else "merged", old=target, new=new), marked
 
 
-def _successor(work: HostGit, imported: Imported, target: str, tip: str, tree: str, run_id: str) -> str:
+def _successor(work: HostGit, imported: Imported, *, target: str, tip: str, tree: str, run_id: str) -> str:
     """The commit that the branch goes to.
 
     Nothing to add: the branch itself. The work as it is, on top of the branch: the work itself. Work that was

@@ -1,0 +1,61 @@
+"""A whole capture, from the sandbox's ``out`` directory to this worker's disk."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from worker.imports.limits import Limits, corrupt, refused
+from worker.imports.transport import fetch_file, fetch_text
+from worker.sandboxes.base import Sandbox
+from worker.sandboxes.deadline import Deadline
+from worker.snapshots.format import (
+    MAX_LIST,
+    MAX_PATH_FILE,
+    MAX_TEXT,
+    CaptureText,
+    parse_capture,
+    parse_empty,
+    parse_omitted,
+    parse_path,
+)
+from worker.snapshots.paths import FormatError
+
+STAGE = "parse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """What a capture left. ``paths`` and ``bundles`` go by the number of the part."""
+
+    text: CaptureText
+    paths: tuple[bytes, ...]
+    bundles: tuple[Path, ...]
+    empty: tuple[bytes, ...]
+    omitted: tuple[tuple[str, bytes], ...]
+
+
+def fetch_capture(sandbox: Sandbox, out: str, destination: Path, *, limits: Limits, deadline: Deadline) -> Capture:
+    """Fetch the files of ``out`` (a path in the sandbox) into the private directory ``destination``.
+
+    :raises OperationFailed: stage ``transport``, or ``parse`` for what is not as agreed (``malformed``).
+    """
+    try:
+        return _fetch(sandbox, out, destination, limits, deadline)
+    except FormatError:
+        raise corrupt(STAGE, "malformed") from None
+
+
+def _fetch(sandbox: Sandbox, out: str, destination: Path, limits: Limits, deadline: Deadline) -> Capture:
+    text = parse_capture(fetch_text(sandbox, f"{out}/capture.txt", MAX_TEXT, deadline))
+    if sum(part.size for part in text.parts) > limits.bundle:
+        raise refused(STAGE, "too_large")
+    paths = tuple(
+        parse_path(fetch_text(sandbox, f"{out}/part-{part.number}.path", MAX_PATH_FILE, deadline), part.number)
+        for part in text.parts
+    )
+    empty = parse_empty(fetch_text(sandbox, f"{out}/empty.z", MAX_LIST, deadline), text.empty)
+    omitted = parse_omitted(fetch_text(sandbox, f"{out}/omitted.z", MAX_LIST, deadline), text.omitted)
+    bundles = tuple(destination / f"part-{part.number}.bundle" for part in text.parts)
+    for part, bundle in zip(text.parts, bundles, strict=True):
+        source = f"{out}/part-{part.number}.bundle"
+        fetch_file(sandbox, source, size=part.size, digest=part.digest, destination=bundle, deadline=deadline)
+    return Capture(text=text, paths=paths, bundles=bundles, empty=empty, omitted=omitted)
