@@ -1,6 +1,6 @@
-"""What an artifact says of itself: enough to restore it with plain git. Pure.
+r"""What an artifact says of itself: enough to restore it with plain git. Pure.
 
-Paths and names of refs out of a sandbox are bytes; in JSON they are UTF-8 with ``\\xNN`` for bytes that are not.
+Paths and names of refs out of a sandbox are bytes; in JSON they are UTF-8 with ``\xNN`` for bytes that are not.
 """
 
 from collections.abc import Sequence

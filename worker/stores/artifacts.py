@@ -75,13 +75,7 @@ class ArtifactStore:
         :raises InvalidRequest: there is no such artifact.
         :raises OperationFailed: ``digest_mismatch``.
         """
-        if not _DIGEST.fullmatch(digest) or not self._fs.exists(self._key(digest, MANIFEST)):
-            raise InvalidRequest("artifact", "not_found")
-        with self._fs.open(self._key(digest, MANIFEST), "rb") as file:
-            text: bytes = file.read(MAX_MANIFEST + 1)
-        if hashlib.sha256(text).hexdigest() != digest:
-            raise _damaged()
-        found: dict[str, Any] = json.loads(text)
+        found: dict[str, Any] = json.loads(self._manifest_text(digest))
         return found
 
     def verify(self, digest: str) -> None:
@@ -92,9 +86,10 @@ class ArtifactStore:
 
     def fetch(self, digest: str, directory: Path) -> dict[str, Any]:
         """Copy an artifact into ``directory`` (made), verified on the way; its manifest."""
-        found = self.manifest(digest)
+        text = self._manifest_text(digest)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (directory / MANIFEST).write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        (directory / MANIFEST).write_bytes(text)
+        found: dict[str, Any] = json.loads(text)
         for name, listed in found["files"].items():
             target = directory / name
             with self._fs.open(self._key(digest, name), "rb") as source, target.open("wb") as file:
@@ -104,6 +99,15 @@ class ArtifactStore:
                 target.unlink()
                 raise _damaged()
         return found
+
+    def _manifest_text(self, digest: str) -> bytes:
+        if not _DIGEST.fullmatch(digest) or not self._fs.exists(self._key(digest, MANIFEST)):
+            raise InvalidRequest("artifact", "not_found")
+        with self._fs.open(self._key(digest, MANIFEST), "rb") as file:
+            text: bytes = file.read(MAX_MANIFEST + 1)
+        if hashlib.sha256(text).hexdigest() != digest:
+            raise _damaged()
+        return text
 
     def _write(self, digest: str, name: str, source: IO[bytes], wanted: tuple[int, str]) -> None:
         """Write under a temporary name, read back, then give the name."""

@@ -1,0 +1,31 @@
+-- The end of an operation, unless somebody else owns it by now or it has ended already.
+-- KEYS: record, index of running ones
+-- ARGV: operation id, fence ('' from outside the body), status, attempt, cause, result, next action, record ttl ms,
+--   prefix of records
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local was = redis.call('HMGET', KEYS[1], 'status', 'fence', 'stderr', 'noted', 'recovers')
+if not was[1] or (ARGV[2] ~= '' and was[2] ~= ARGV[2]) then
+  return 0
+end
+if was[1] ~= 'running' then
+  -- A fence is one body's: the same end again means that the answer to the first call was lost.
+  return (ARGV[2] ~= '' and was[1] == ARGV[3]) and 1 or 0
+end
+if ARGV[5] ~= '' and was[4] ~= was[2] .. '/' .. ARGV[4] then
+  redis.call('HSET', KEYS[1], 'stderr', (was[3] or '') .. ARGV[4] .. ' ' .. ARGV[5] .. '\n',
+    'metadata.workspace_sync.cause', ARGV[5], 'noted', was[2] .. '/' .. ARGV[4])
+end
+redis.call('HSET', KEYS[1], 'status', ARGV[3], 'result', ARGV[6], 'next_action', ARGV[7], 'updated', now)
+if ARGV[2] == '' then
+  redis.call('HINCRBY', KEYS[1], 'fence', 1)
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[8])
+redis.call('ZREM', KEYS[2], ARGV[1])
+if (ARGV[3] == 'succeeded' or ARGV[3] == 'partial') and (was[5] or '') ~= '' then
+  local old = ARGV[9] .. was[5]
+  if redis.call('EXISTS', old) == 1 then
+    redis.call('HSET', old, 'next_action', '')
+  end
+end
+return 1
