@@ -19,9 +19,11 @@ REASONS = words("""
     disk_full disk_quota out_of_memory read_only file_denied remote_failed
 
     promisor_object bundle_truncated bundle_prerequisites pack_truncated object_corrupt archive_invalid
+    bundle_header ref_refused ref_moved unsafe_tree unsafe_link too_many_objects too_many_paths object_format
     archive_unsafe digest_mismatch size_mismatch head_mismatch checkout_incomplete credential_persisted
 
     index_lock unfinished_operation ref_missing commit_missing destination_taken dubious_ownership
+    lfs_missing default_branch_missing borrowed_objects git_missing github_unreachable app_key_invalid not_set
     not_a_repository path_invalid conflict git_too_old submodule_invalid moved lfs_object_missing
     repository_not_found not_found layout_invalid owner_directory symlink vanished_file files_changing
 

@@ -32,7 +32,7 @@ STAGES = words("""
     begin preflight republish run validate installation access_token mint unseal acquire create connect find
     start wait layout version prepare clone init fetch checkout submodules lfs verify rename link baseline
     helper archive publish capture quiesce transfer import parse index store deliver merge patch record
-    bootstrap upload stage input launch dispatch receipt collect output exec read write keep_alive release
+    bootstrap upload stage input launch dispatch receipt collect output transport exec read write keep_alive release
     revoke reap sweep lease queue body outcome record_start record_end redis broker
 """)
 EFFECTS = words("read write mixed undeclared")
@@ -51,7 +51,7 @@ FIELDS = words("""
     repository_url repository_host repository_owner repository_name ref ref_branch ref_tag ref_commit depth
     single_branch submodules lfs filter credential credential_kind credential_box credential_installation_id
     credential_username after after_keep after_release after_ttl env argv path url owner name deadline ttl
-    seconds attempts
+    seconds attempts host_repository artifact_store artifact branch
 """)
 """Names of request fields, dots written as underscores."""
 
