@@ -94,6 +94,8 @@ class Settings(BaseSettings):
     """Its private key, PEM."""
     github_api_url: str = "https://api.github.com"
     """GitHub's API, or that of an Enterprise server."""
+    github_ca_file: str | None = None
+    """A PEM file on the worker that GitHub's API is checked against, for an Enterprise server."""
     github_url: str = "https://github.com"
     """Only repositories beneath this address are given a minted token."""
 

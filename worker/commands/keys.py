@@ -20,11 +20,21 @@ def new() -> None:
 
 @app.command("list")
 def list_() -> None:
-    """List the keys, newest first: id, when it was made, public part."""
+    """List the keys, oldest first: id, when it was made, public part. The last one seals."""
     from worker.secrets import keyring  # noqa: PLC0415 - a command starts quickly
 
     for key in keyring.list_keys(_path()):
         typer.echo(f"{key.id}  {key.created:%Y-%m-%dT%H:%M:%SZ}  {key.text}")
+
+
+@app.command()
+def retire(key_id: str) -> None:
+    """Remove a key for good: what was sealed to it cannot be opened any more."""
+    from worker.secrets import keyring  # noqa: PLC0415 - a command starts quickly
+
+    if not keyring.retire(_path(), key_id):
+        typer.echo("no such key", err=True)
+        raise typer.Exit(1)
 
 
 def _path() -> Path:

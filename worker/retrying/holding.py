@@ -19,6 +19,7 @@ def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, kee
     ``keep`` is the lease in seconds it is to have when the job lets go.
     """
     attempt.at("acquire")
+    keep = min(keep, services.settings.keep_max)
     provider = attempt.provider = services.providers.get(wanted.provider)
     attempt.emit("sandbox.initializing", provider=provider.name)
     lease = attempt.deadline.remaining() + keep

@@ -4,6 +4,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from worker.failures.model import InvalidRequest
+from worker.observability.logs import logger
 from worker.sandboxes.registry import Registry
 from worker.sandboxes.settings import DockerSettings, LocalSettings, ProviderSettings
 from worker.settings import Settings, settings
@@ -16,6 +17,9 @@ from worker.stores.sandboxes import SandboxRegistry
 if TYPE_CHECKING:
     from worker.secrets.github import GitHubApp
     from worker.secrets.keys import KeyRing
+
+
+log = logger(__name__)
 
 
 class Services:
@@ -61,14 +65,21 @@ class Services:
             )
         )
 
-    @cached_property
+    @property
     def keyring(self) -> "KeyRing":
-        """The keys that open sealed secrets. Raises InvalidRequest when the operator has set none."""
-        from worker.secrets.keyring import load  # noqa: PLC0415 - worker memory is budgeted
+        """The keys that open sealed secrets, as they are now: a rotation needs no restart.
+
+        Raises InvalidRequest when the operator has set none, or none that can be used.
+        """
+        from worker.secrets.keyring import KeyRingError, load  # noqa: PLC0415 - worker memory is budgeted
 
         if self.settings.keyring_file is None:
             raise InvalidRequest("credential", "not_configured")
-        return load(self.settings.keyring_file)
+        try:
+            return load(self.settings.keyring_file)
+        except (KeyRingError, OSError) as exc:
+            log.error("key ring not usable", exception=type(exc).__name__)  # noqa: TRY400 - doctor says more
+        raise InvalidRequest("credential", "not_configured")
 
     @cached_property
     def github(self) -> "GitHubApp":
@@ -80,7 +91,9 @@ class Services:
         if config.github_app_id is None or config.github_app_key_file is None:
             raise InvalidRequest("credential", "not_configured")
         key = Secret(config.github_app_key_file.read_text(encoding="ascii"))
-        return GitHubApp(config.github_app_id, key, config.github_api_url, proxy=config.git_proxy)
+        return GitHubApp(
+            config.github_app_id, key, config.github_api_url, proxy=config.git_proxy, ca_file=config.github_ca_file
+        )
 
     @cached_property
     def diagnostics(self) -> DiagnosticsStore:

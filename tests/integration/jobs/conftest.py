@@ -10,9 +10,10 @@ from tests.rig.jobs import Service, service
 
 @pytest.fixture(scope="module")
 def local_service(tmp_path_factory) -> Iterator[Service]:
-    with ValkeyServer() as server, service(
-        tmp_path_factory.mktemp("service"), f"redis://127.0.0.1:{server.port}/0"
-    ) as made:
+    with (
+        ValkeyServer() as server,
+        service(tmp_path_factory.mktemp("service"), f"redis://127.0.0.1:{server.port}/0") as made,
+    ):
         made.start_worker()
         yield made
 
