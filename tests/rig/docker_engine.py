@@ -80,6 +80,14 @@ def _started() -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 os.killpg(daemon.pid, signal.SIGKILL)
                 daemon.wait()
+            _unmount(home)
+
+
+def _unmount(home: Path) -> None:
+    """What dockerd leaves mounted: the name space of the host's network, once a container used it."""
+    places = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for place in sorted((place for place in places if place.startswith(f"{home}/")), reverse=True):
+        subprocess.run(["umount", place], check=False, timeout=30)
 
 
 def _dockerd(home: Path, url: str) -> list[str]:

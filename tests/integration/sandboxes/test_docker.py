@@ -322,3 +322,16 @@ class TestUnreachable:
             provider.create(Spec(), labels, deadline=soon())
         failure = provider.facts(raised.value, operation="clone", stage="acquire")
         assert (failure.exception, failure.errno, failure.reason, failure.provider) == (name, errno, None, "docker")
+
+
+def test_nothing_of_a_command_stays_behind(made):
+    made.run(["cat"], stdin=b"private", deadline=soon())
+    made.run(["sleep", "309"], stdin=b"private", deadline=Deadline.after(0.5))
+    script = f"ls {made.layout.scratch}/exec; ls {made.layout.scratch}/exec | wc -l"
+
+    def records():
+        return made.run(["sh", "-c", script], deadline=soon()).stdout.decode().split()
+
+    assert not [name for name in records() if name.endswith(".in")]
+    # The watchdog of a command clears its record within a second; the scan's own is there while it runs.
+    wait_for(lambda: records()[-1] in ("1", "2"))

@@ -1,7 +1,6 @@
 """The local driver's files: removal as another user, and paths that lead out."""
 
 import json
-import os
 import re
 import stat
 import subprocess

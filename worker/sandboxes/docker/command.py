@@ -1,9 +1,9 @@
 """A command in a container: run to its end, or ended with its whole process group."""
 
 import math
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +25,30 @@ _SLACK = 5
 """Seconds the watchdog inside waits longer than we do, so that we are the ones who end a command."""
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Where a command is written down inside its container, and where its stdin lies."""
+
+    directory: str
+    nonce: str
+    has_stdin: bool = False
+
+    @property
+    def path(self) -> str:
+        """The file that holds the leader's pid and start time."""
+        return f"{self.directory}/{self.nonce}"
+
+    @property
+    def stdin_name(self) -> str:
+        """The name of the stdin file in the directory; END removes it with the record."""
+        return f"{self.nonce}.in"
+
+    @property
+    def stdin(self) -> str:
+        """What the command reads."""
+        return f"{self.directory}/{self.stdin_name}" if self.has_stdin else "/dev/null"
+
+
 class Command:
     """One command; leaving the ``with`` block ends it if it has not ended."""
 
@@ -36,16 +60,15 @@ class Command:
         *,
         env: Mapping[str, str],
         cwd: str,
-        scratch: str,
-        stdin: str,
+        record: Record,
         deadline: Deadline,
     ) -> None:
         self._engine = engine
         self._container = container
         self._deadline = deadline
-        self._record = f"{scratch}/exec/{secrets.token_hex(16)}"
+        self._record = record.path
         seconds = str(math.ceil(deadline.remaining()) + _SLACK)
-        wrapper = ["/bin/sh", "-c", scripts.WRAPPER, "sandferry", self._record, seconds, stdin, cwd, *argv]
+        wrapper = ["/bin/sh", "-c", scripts.WRAPPER, "sandferry", record.path, seconds, record.stdin, cwd, *argv]
         self._ended = False
         self._stream: ExecStream | None = None
         try:

@@ -23,13 +23,15 @@ CALL = 30.0
 class Engine(APIClient):
     """docker-py's client with a deadline per thread and an exec stream that loses nothing."""
 
-    def __init__(self, settings: DockerSettings) -> None:
+    def __init__(self, settings: DockerSettings, deadline: Deadline) -> None:
         self._local = threading.local()
+        self._local.deadline = deadline  # connecting asks for the API version, unless it is pinned
         super().__init__(
             base_url=settings.url or os.environ.get("DOCKER_HOST") or _SOCKET,
             version=settings.api_version,
             timeout=int(CALL),
         )
+        self._local.deadline = None
         self.trust_env = False  # a proxy of the worker is not the engine's
 
     @contextmanager
@@ -79,11 +81,11 @@ class Engines:
         self._owner = 0
         self._engine: Engine | None = None
 
-    def get(self) -> Engine:
+    def get(self, deadline: Deadline) -> Engine:
         """The engine, connected on first use."""
         with self._lock:
             if self._engine is None or self._owner != os.getpid():
-                self._engine = Engine(self._settings)
+                self._engine = Engine(self._settings, deadline)
                 self._owner = os.getpid()
             return self._engine
 

@@ -31,7 +31,7 @@ class DockerProvider:
 
     def find(self, labels: Mapping[str, str], *, deadline: Deadline) -> list[DockerSandbox]:
         """See :meth:`worker.sandboxes.base.Provider.find`. Dead ones too: they still have to be released."""
-        engine = self._engines.get()
+        engine = self._engines.get(deadline)
         wanted = [LABEL_RUN, *(f"{key}={value}" for key, value in labels.items())]
         with engine.within(deadline, "find"):
             listed = engine.containers(all=True, filters={"label": wanted})
@@ -50,7 +50,7 @@ class DockerProvider:
         """
         require_complete(labels)
         allowed_image(spec, self._settings)
-        engine = self._engines.get()
+        engine = self._engines.get(deadline)
         with engine.within(deadline, "create"):
             container = Creation(engine, self._settings, spec, labels, deadline).run()
             found = engine.inspect_container(container)["Config"]["Labels"]
@@ -60,7 +60,7 @@ class DockerProvider:
         """See :meth:`worker.sandboxes.base.Provider.connect`."""
         if not _ID.fullmatch(sandbox_id):
             raise InvalidRequest("sandbox_id", "malformed")
-        engine = self._engines.get()
+        engine = self._engines.get(deadline)
         with engine.within(deadline, "connect"):
             try:
                 about = engine.inspect_container(sandbox_id)

@@ -16,7 +16,7 @@ from worker.failures.model import Category, EndedBy
 from worker.sandboxes.base import MEBIBYTE, Completed
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.docker import files, scripts
-from worker.sandboxes.docker.command import Command
+from worker.sandboxes.docker.command import Command, Record
 from worker.sandboxes.docker.container import LABEL_LEASE, LAYOUT
 from worker.sandboxes.docker.engine import NAME, Engine, Engines
 from worker.sandboxes.docker.faults import failure, is_lost, lost, lost_or_raised
@@ -32,7 +32,8 @@ _DYING = 0.3
 _MODES = {LAYOUT.workspace: 0o755, LAYOUT.repos: 0o755, LAYOUT.scratch: 0o700, f"{LAYOUT.scratch}/exec": 0o700}
 SEGMENT = 8 * MEBIBYTE
 """Bytes of a file that are read at once and held in memory; one exec of 40 ms each."""
-_NO_STDIN = "/dev/null"
+_IDENTITY = re.compile(rb"([0-9]{1,18}) ([0-9:]{1,64})")
+"""What :data:`scripts.READ` says of a file: its size, and its device and inode."""
 
 
 class DockerSandbox:
@@ -66,8 +67,12 @@ class DockerSandbox:
         """See :meth:`worker.sandboxes.base.Sandbox.run`."""
         argv, built = checked_argv(argv), built_env(env)
         with self._engine(deadline, "run") as engine:
-            path = _NO_STDIN if stdin is None else self._put_stdin(engine, stdin, deadline)
-            with self._command(engine, argv, built, cwd, path, deadline) as command:
+            record = Record(f"{LAYOUT.scratch}/exec", secrets.token_hex(16), has_stdin=stdin is not None)
+            if stdin is not None:
+                with files.spooled(stdin) as spool:
+                    self._put(engine, (record.directory, record.stdin_name), spool, 0o600, deadline)
+            place = cwd or LAYOUT.workspace
+            with Command(engine, self.id, argv, env=built, cwd=place, record=record, deadline=deadline) as command:
                 completed = command.finish(output_limit)
             return self._explained(engine, completed, deadline)
 
@@ -105,10 +110,11 @@ class DockerSandbox:
         if done.ended_by is not EndedBy.ITSELF:
             deadline.check("sandbox", "read")
         raise_errno(1 if done.exit_code is None else done.exit_code, "read")
-        size, _, file = done.stderr.strip().partition(b" ")
-        if len(data := done.stdout) < min(SEGMENT, int(size) - offset):
+        if (about := _IDENTITY.fullmatch(done.stderr.strip())) is None:
+            raise failure("read", Category.UNKNOWN, "helper_failed")
+        if len(done.stdout) < min(SEGMENT, int(about[1]) - offset):
             raise failure("read", Category.TRANSIENT_NETWORK, "stream_cut")
-        return data, file
+        return done.stdout, about[2]
 
     def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.keep_alive`."""
@@ -126,7 +132,7 @@ class DockerSandbox:
 
     def release(self, *, deadline: Deadline) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.release`."""
-        engine = self._engines.get()
+        engine = self._engines.get(deadline)
         with engine.within(deadline, "release"):
             remove(engine, self.id, deadline)
 
@@ -151,32 +157,12 @@ class DockerSandbox:
 
     @contextmanager
     def _engine(self, deadline: Deadline, stage: str) -> Iterator[Engine]:
-        engine = self._engines.get()
+        engine = self._engines.get(deadline)
         with engine.within(deadline, stage):
             try:
                 yield engine
             except APIError as exc:
                 raise lost_or_raised(engine, self.id, stage, exc) from exc
-
-    def _command(  # noqa: PLR0917 - private, called three times, each argument of its own type
-        self,
-        engine: Engine,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        cwd: str | None,
-        stdin: str,
-        deadline: Deadline,
-    ) -> Command:
-        return Command(
-            engine,
-            self.id,
-            argv,
-            env=env,
-            cwd=cwd or LAYOUT.workspace,
-            scratch=LAYOUT.scratch,
-            stdin=stdin,
-            deadline=deadline,
-        )
 
     def _explained(self, engine: Engine, completed: Completed, deadline: Deadline) -> Completed:
         """Who sent a KILL that was not ours: the end of the container, its memory limit, or nobody knows."""
@@ -188,12 +174,6 @@ class DockerSandbox:
         kills = sum(int(count) for count in _OOM_KILLS.findall(counters))
         known, self._oom_kills = self._oom_kills, kills
         return replace(completed, reason="out_of_memory") if kills > known else completed
-
-    def _put_stdin(self, engine: Engine, stdin: bytes, deadline: Deadline) -> str:
-        directory, name = f"{LAYOUT.scratch}/exec", f"{secrets.token_hex(16)}.in"
-        with files.spooled(stdin) as spool:
-            self._put(engine, (directory, name), spool, 0o600, deadline)
-        return f"{directory}/{name}"
 
     def _put(self, engine: Engine, place: tuple[str, str], file: IO[bytes], mode: int, deadline: Deadline) -> None:
         directory, name = place

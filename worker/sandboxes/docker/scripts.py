@@ -49,7 +49,7 @@ END = (
     + r"""
 record=$1 grace=$2 confirm=$3 sent= tries=20
 until read -r leader first 2>/dev/null <"$record"; do
-  (set -C; : >"$record") 2>/dev/null && exit 0
+  (set -C; : >"$record") 2>/dev/null && { rm -f "$record.in"; exit 0; }
   [ "$tries" -gt 0 ] || exit 4
   tries=$((tries - 1))
   sleep 0.1 2>/dev/null || sleep 1
@@ -72,7 +72,7 @@ gone() {
 }
 living && kill -TERM "-$leader" 2>/dev/null && sent=SIGTERM
 gone "$grace" || { kill -KILL "-$leader" 2>/dev/null; sent=SIGKILL; gone "$confirm" || exit 4; }
-rm -f "$record"
+rm -f "$record" "$record.in"
 echo "$sent"
 """
 )

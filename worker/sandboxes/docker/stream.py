@@ -19,6 +19,8 @@ _LOOK = 0.5
 holds the pipe keeps the stream open."""
 _SETTLE = 0.1
 """Seconds the engine usually takes at most to record an exit after it closed the stream."""
+_CONFIRM = 5.0
+"""Seconds a busy engine may take to record the exit of one of our own scripts."""
 _UNREADABLE = 126
 """Exit code the engine makes up when it could not hand on the output; the command may go on."""
 DRAIN = 0.2
@@ -130,6 +132,6 @@ def helper(
         for kind, data in stream.frames():
             if kind == STDOUT and len(output) < limit:
                 output += data
-        if not stream.over:
+        if not stream.over and (stream.cut or not stream.suspect or not stream.wait_end(_CONFIRM)):
             raise failure("run", Category.TIMEOUT_AMBIGUOUS, "timeout_ambiguous")
         return stream.exit_code(), bytes(output[:limit])
