@@ -41,6 +41,7 @@ def configuration(config: Settings) -> dict[str, Any]:
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         "task_track_started": False,
+        "worker_consumer": "worker.retrying.consumer:LastingConsumer",
         "worker_prefetch_multiplier": 1,
         "worker_disable_prefetch": is_redis(config.broker_url),
         "worker_eta_task_limit": config.eta_task_limit,

@@ -24,7 +24,10 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
     """Runs in the worker's main process."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        # An AttributeError is what kombu 5.7 raises for a message whose connection is gone; unlisted, it ends the
+        # worker. The broker hands the message out again, and the record answers that copy.
+        errors = (*kwargs.pop("connection_errors", ()), AttributeError)
+        super().__init__(*args, connection_errors=errors, **kwargs)
         # Celery puts these into logs, events and `inspect`, and loses a producer's own on every retry.
         self._argsrepr = self._kwargsrepr = HIDDEN
         self._request_dict["argsrepr"] = self._request_dict["kwargsrepr"] = HIDDEN

@@ -39,7 +39,9 @@ class DiagnosticsStore:
         if not _NAME.fullmatch(task_id):
             return []
         found = self._directory.glob(f"{task_id}-*.txt") if self._directory.is_dir() else []
-        return sorted((int(path.stem.rpartition("-")[2]), path.read_text(encoding="utf-8")) for path in found)
+        # A task id may itself end in a number: `a-1-2` is an attempt of `a-1`, not of `a`.
+        ours = [(path.stem.rpartition("-")[2], path) for path in found if path.stem.rpartition("-")[0] == task_id]
+        return sorted((int(attempt), path.read_text(encoding="utf-8")) for attempt, path in ours)
 
     def _prune(self) -> None:
         oldest_first = sorted(
