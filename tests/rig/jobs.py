@@ -13,11 +13,12 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from tests.doubles.github import FaultyGitHub
+from tests.doubles.github import FaultyGitHub, status
 from tests.doubles.repositories import make_repository
 from tests.rig.worker_process import WorkerProcess
 from worker.app import make_app
 from worker.demo.github_double import create_app_key
+from worker.demo.sinks import redis_bytes
 from worker.retrying.failed import TaskFailed
 from worker.retrying.services import Services
 from worker.secrets import keyring
@@ -69,8 +70,6 @@ class Service:
 
     def reject(self, name: str, times: int, code: int = 404, body: bytes = b"Repository not found.") -> None:
         """Spoil the first ``times`` authenticated requests for a repository, as a lagging token is met."""
-        from tests.doubles.github import status
-
         headers = {"WWW_Authenticate": 'Basic realm="GitHub"'} if code == 401 else {}
         self.hub.fault(status(code, body, **headers), path=rf"/acme/{name}\.git/", when="credential", times=times)
 
@@ -108,8 +107,6 @@ class Service:
 
     def everything(self) -> str:
         """What the broker, the records, the results and the logs hold, for searching."""
-        from worker.demo.sinks import redis_bytes
-
         logs = "".join(worker.text() for worker in self.workers)
         return b"".join(redis_bytes(self.services.client)).decode() + logs
 

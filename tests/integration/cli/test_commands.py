@@ -17,7 +17,7 @@ TOKEN = "ghs_clitokenAAAABBBBCCCCDDDDEEEE"
 
 def sandferry(made: Service, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-P", "-m", "worker.cli", *arguments], env=made.env | {"PYTHONPATH": os.getcwd()} | env,
+        [sys.executable, "-P", "-m", "worker.cli", *arguments], env=made.env | {"PYTHONPATH": str(Path.cwd())} | env,
         input=stdin, capture_output=True, text=True, timeout=60, check=False, cwd=made.home,
     )  # fmt: skip
 
@@ -98,7 +98,8 @@ def test_runs_show_prints_the_timeline(local_service: Service):
     local_service.outcome(local_service.clone(url, run_id="run-shown"))
 
     shown = sandferry(local_service, "runs", "show", "run-shown")
-    rows = [json.loads(line) for line in sandferry(local_service, "runs", "show", "run-shown", "--json").stdout.splitlines()]
+    lines = sandferry(local_service, "runs", "show", "run-shown", "--json").stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
 
     names = ["sandbox.initializing", "sandbox.ready", "sandbox.git.started", "sandbox.git.completed"]
     assert [line.split()[1] for line in shown.stdout.splitlines()] == names
@@ -172,7 +173,7 @@ def test_settings_that_lose_tasks_are_refused_without_their_values(local_service
 def test_valkey_worker_and_beat_run_together(tmp_path: Path):
     port = 20_000 + os.getpid() % 10_000
     env = {
-        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": os.getcwd(), "SANDFERRY_SWEEP_EVERY": "1",
+        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(Path.cwd()), "SANDFERRY_SWEEP_EVERY": "1",
         "SANDFERRY_BROKER_URL": f"redis://127.0.0.1:{port}/0",
     }  # fmt: skip
     log = (tmp_path / "log").open("wb")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.doubles.repositories import git
 
-ENV = {"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd(), "LC_ALL": "C.UTF-8"}
+ENV = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path.cwd()), "LC_ALL": "C.UTF-8"}
 
 
 def demo(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
