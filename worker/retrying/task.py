@@ -29,8 +29,8 @@ from worker.retrying.message import owner, request_of, run_id_of
 from worker.retrying.patience import patient
 from worker.retrying.services import Services, services
 from worker.retrying.stamp import Stamp
+from worker.retrying.telling import keep_tail, tell
 from worker.sandboxes.deadline import Deadline
-from worker.secrets.redaction import Redactor, tail
 from worker.stores.attempts import Begun, Terminal, Turned
 from worker.stores.redis import StoreError
 
@@ -166,8 +166,9 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         with attempt.resources:
             keep_lease(attempt, self.services.attempts, heed_cancel=self.heeds_cancel)
             try:
-                self._may_start(begun)
+                # Parsed first: what is given up before its start is settled all the same.
                 request = self.parse(request_of(args, kwargs))
+                self._may_start(begun)
                 attempt.at(attempt.stage)
                 result = self.execute(request, attempt)
             except Exception as exc:  # noqa: BLE001 - whatever it was, the classifier judges it
@@ -207,8 +208,8 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             cause, verdict, attempt=attempt.number, attempts=attempt.attempts, run_id=attempt.run_id,
             now=time.time(), remaining=remaining,
         )  # fmt: skip
-        self._keep_diagnostics(attempt, failure)
-        told = partial(self._tell, attempt, verdict, cause, failure)
+        keep_tail(self.services.diagnostics, attempt, failure)
+        told = partial(tell, attempt, self.event, verdict=verdict, cause=cause, failure=failure)
         if verdict.retry and verdict.countdown is not None:
             return self._wait(attempt, payload, verdict.countdown, spent, told)
         state: Terminal = "cancelled" if verdict.category is Category.CANCELLED else "failed"
@@ -253,20 +254,6 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
     def cause(self, failure: Failure, verdict: Verdict) -> Cause:
         """Say what may leave the worker of a failure."""
         return cause_of(self.code, failure, verdict)
-
-    def _tell(self, attempt: Attempt, verdict: Verdict, cause: Cause, failure: Failure) -> None:
-        if self.event is None:
-            return
-        data = {"stage": failure.stage, "category": str(verdict.category), "reason": verdict.reason}
-        if verdict.retry and verdict.countdown is not None:
-            attempt.emit(f"{self.event}.retrying", **data, delay_ms=round(verdict.countdown * 1000))
-        else:
-            attempt.emit(f"{self.event}.failed", **data, code=cause.code, cause=str(cause))
-
-    def _keep_diagnostics(self, attempt: Attempt, failure: Failure) -> None:
-        if failure.text:
-            text = tail(failure.text, Redactor(attempt.secrets))
-            self.services.diagnostics.keep(attempt.task_id, attempt.number, text)
 
     def _settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
         if request is None:
