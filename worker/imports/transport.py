@@ -102,4 +102,5 @@ def _is_transfer_fault(exc: Exception) -> bool:
     """Whether a broken connection looks like this. A soft time limit does not."""
     kind = type(exc)
     facts = Failure(operation=OPERATION, stage=STAGE, exception=f"{kind.__module__}.{kind.__qualname__}")
-    return classify(facts).category in _REPEATABLE
+    judged = classify(facts)
+    return judged.category in _REPEATABLE and judged.reason != "soft_time_limit"

@@ -132,10 +132,10 @@ class OperationStore:
         """
         return bool(
             self._scripts["finish"](
-                keys=[self._records + operation_id, self._running],
+                keys=[self._records + operation_id, self._running, self._all],
                 args=[
                     operation_id, "" if fence is None else fence, status, attempt, str(cause or ""),
-                    json.dumps(result), next_action, self._ttl, self._records,
+                    json.dumps(result), next_action, self._ttl, self._records, self._runs,
                 ],
             )
         )  # fmt: skip
@@ -143,7 +143,7 @@ class OperationStore:
     def close_lapsed(self, limit: int = 100) -> list[Operation]:
         """The sweep: close, as failed, operations whose body has been silent for longer than its lease."""
         ids = self._scripts["lapsed"](
-            keys=[self._running], args=[self._records, str(WORKER_LOST), RECOVER, self._ttl, limit]
+            keys=[self._running], args=[self._records, str(WORKER_LOST), RECOVER, self._ttl, limit, self._runs]
         )
         return [found for found in map(self.read, ids) if found is not None]
 

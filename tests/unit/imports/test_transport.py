@@ -2,6 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 
 from worker.failures.model import Cancelled, OperationFailed
 from worker.imports import transport
@@ -78,7 +79,7 @@ def test_a_second_broken_connection_is_raised_as_it_is(tmp_path: Path) -> None:
         fetch(Reads([ConnectionResetError()], [ConnectionResetError()]), tmp_path / "f")
 
 
-@pytest.mark.parametrize("fault", [Cancelled(), RuntimeError(), KeyboardInterrupt()])
+@pytest.mark.parametrize("fault", [Cancelled(), RuntimeError(), KeyboardInterrupt(), SoftTimeLimitExceeded()])
 def test_what_is_no_transfer_fault_is_not_repeated(tmp_path: Path, fault: BaseException) -> None:
     sandbox = Reads([DATA[:10], fault])
     with pytest.raises(type(fault)):

@@ -26,6 +26,7 @@ fence = fence + 1
 redis.call('HSET', KEYS[1], 'status', 'running', 'fence', fence, 'run_id', ARGV[2], 'task_id', ARGV[3],
   'provider', ARGV[4], 'sandbox_id', ARGV[5], 'updated', now, 'next_action', '', 'closed_by', '')
 redis.call('PERSIST', KEYS[1])
+redis.call('PERSIST', KEYS[3])
 if not status then
   redis.call('HSET', KEYS[1], 'created', now, 'recovers', ARGV[8])
   redis.call('ZADD', KEYS[2], now, ARGV[1])
