@@ -34,11 +34,9 @@ def outcome(data: bytes, **limits: int) -> PackSize | str | None:
 
 
 def test_a_pack_of_git(tmp_path: Path) -> None:
-    run = lambda *args, stdin=b"": (
-        subprocess.run(  # noqa: E731
-            ["git", *args], cwd=tmp_path, input=stdin, check=True, capture_output=True
-        ).stdout
-    )
+    def run(*args: str, stdin: bytes = b"") -> bytes:
+        return subprocess.run(["git", *args], cwd=tmp_path, input=stdin, check=True, capture_output=True).stdout
+
     run("init", "-q")
     text = os.urandom(100_000).hex().encode()
     blobs = [text, text + b"more", b"", b"x" * 1_000_000]

@@ -64,8 +64,9 @@ def test_a_bad_read_is_repeated_once(tmp_path: Path, first: list[bytes | BaseExc
 
 
 @pytest.mark.parametrize(
-    ("bad", "reason"), [([DATA[:-1]], "size_mismatch"), ([DATA, b"x"], "size_mismatch"), ([DATA[::-1]], "digest_mismatch")]
-)  # fmt: skip
+    ("bad", "reason"),
+    [([DATA[:-1]], "size_mismatch"), ([DATA, b"x"], "size_mismatch"), ([DATA[::-1]], "digest_mismatch")],
+)
 def test_a_second_bad_read_is_the_last(tmp_path: Path, bad: list[bytes | BaseException], reason: str) -> None:
     sandbox = Reads(bad, bad)
     with pytest.raises(OperationFailed) as caught:
