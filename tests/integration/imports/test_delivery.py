@@ -207,8 +207,9 @@ def test_two_runs_at_once_both_arrive(
 
 
 def test_a_branch_that_moves_between_look_and_swap_is_tried_again(
-    bench: Bench, workspace: Workspace, origin: Repo, host: Repo, place: HostRepository, monkeypatch
+    bench: Bench, workspace: Workspace, host: Repo, place: HostRepository, monkeypatch
 ) -> None:
+    origin = Repo(host.path.parent / "origin")
     moves = []
     real = branches.update_refs
 

@@ -41,8 +41,15 @@ def test_a_linked_gitmodules(bench: Bench, repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "where"), [(b"/etc/passwd", b"l"), (b"../x", b"l"), (b"../../x", b"d/l"), (b"a/../../x", b"l"), (b".git/config", b"l")]
-)  # fmt: skip
+    ("target", "where"),
+    [
+        (b"/etc/passwd", b"l"),
+        (b"../x", b"l"),
+        (b"../../x", b"d/l"),
+        (b"a/../../x", b"l"),
+        (b".git/config", b"l"),
+    ],
+)
 def test_links_that_lead_out(bench: Bench, repo: Repo, target: bytes, where: bytes) -> None:
     blob = repo.blob(target)
     *above, name = where.split(b"/")

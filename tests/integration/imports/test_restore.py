@@ -138,17 +138,17 @@ def test_a_directory_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "stage", "reason"),
+    ("name", "data", "why"),
     [
-        ("capture.txt", b"sandferry-capture 2\nend\n", "parse", "malformed"),
-        ("part-0.path", b"../x", "parse", "malformed"),
-        ("empty.z", b"x\0", "parse", "malformed"),
-        ("omitted.z", b"fifo\0x\0", "parse", "malformed"),
-        ("part-0.bundle", b"short", "transport", "size_mismatch"),
+        ("capture.txt", b"sandferry-capture 2\nend\n", ("parse", "malformed")),
+        ("part-0.path", b"../x", ("parse", "malformed")),
+        ("empty.z", b"x\0", ("parse", "malformed")),
+        ("omitted.z", b"fifo\0x\0", ("parse", "malformed")),
+        ("part-0.bundle", b"short", ("transport", "size_mismatch")),
     ],
 )
 def test_captures_that_are_not_as_agreed(
-    workspace: Workspace, tmp_path: Path, name: str, data: bytes, stage: str, reason: str
+    workspace: Workspace, tmp_path: Path, name: str, data: bytes, why: tuple[str, str]
 ) -> None:
     (tmp_path / "out").mkdir()
     part, _ = workspace.capture(tmp_path / "out" / "part-0.bundle")
@@ -157,7 +157,7 @@ def test_captures_that_are_not_as_agreed(
     (tmp_path / "here").mkdir()
     with pytest.raises(OperationFailed) as caught:
         fetch_capture(Box(), str(tmp_path / "out"), tmp_path / "here", limits=Limits(), deadline=Deadline.after(9))
-    assert (caught.value.failure.stage, caught.value.failure.reason) == (stage, reason)
+    assert (caught.value.failure.stage, caught.value.failure.reason) == why
 
 
 def test_more_than_the_limit_is_not_even_fetched(workspace: Workspace, tmp_path: Path) -> None:
@@ -173,7 +173,14 @@ def test_more_than_the_limit_is_not_even_fetched(workspace: Workspace, tmp_path:
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [(b"a b", "a b"), ("grün".encode(), "grün"), (b"a\nb\x1b[0m", "a\\nb\\x1b[0m"), (b"\xff", "\\xff"), (b"a\\n", "a\\\\n"), ("\udcff", "\\xff")],
-)  # fmt: skip
+    [
+        (b"a b", "a b"),
+        ("grün".encode(), "grün"),
+        (b"a\nb\x1b[0m", "a\\nb\\x1b[0m"),
+        (b"\xff", "\\xff"),
+        (b"a\\n", "a\\\\n"),
+        ("\udcff", "\\xff"),
+    ],
+)
 def test_names_that_are_shown(name: bytes | str, shown: str) -> None:
     assert printable(name) == shown

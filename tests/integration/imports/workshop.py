@@ -75,21 +75,12 @@ def worktree_tree(repo: Repo) -> str:
     return repo.git("write-tree")
 
 
-def bundle(
-    repo: Repo,
-    path: Path,
-    refs: dict[str, str],
-    prerequisites: Sequence[str] = (),
-    old: str | None = None,
-    new: str = "",
-) -> Path:
+def bundle(repo: Repo, path: Path, refs: dict[str, str], prerequisites: Sequence[str], change: tuple[str, str]) -> Path:
     """A bundle as a capture writes it: a pack that is not thin, with the old sides of the change."""
     lines = repo.raw("rev-list", "--objects", *refs.values(), *(f"^{oid}" for oid in prerequisites))
-    if old:
-        raw = repo.git("diff-tree", "-r", "-t", "--raw", "--no-renames", "--no-abbrev", old, new).splitlines()
-        sides = [line.split() for line in raw]
-        gone = [side[2] for side in sides if side[0] not in {":160000", ":000000"}]
-        lines += "".join(f"{oid}\n" for oid in (*gone, old)).encode()
+    raw = repo.git("diff-tree", "-r", "-t", "--raw", "--no-renames", "--no-abbrev", *change).splitlines()
+    gone = [side[2] for side in map(str.split, raw) if side[0] not in {":160000", ":000000"}]
+    lines += "".join(f"{oid}\n" for oid in (*gone, change[0])).encode()
     return write_bundle(repo, path, refs, prerequisites, lines)
 
 
@@ -133,7 +124,7 @@ class Workspace:
         refs = {"refs/sandferry/snapshot": snapshot, "refs/sandferry/head": head}
         refs |= {f"refs/sandferry/{name.replace('__', '/')}": oid for name, oid in more_refs.items()}
         prerequisites = [self.base] if with_base else []
-        path = bundle(repo, out, refs, prerequisites, self.baseline, tree)
+        path = bundle(repo, out, refs, prerequisites, (self.baseline, tree))
         facts = {"format": repo.object_format, "snapshot": snapshot, "tree": tree, "baseline": self.baseline}
         return part_of(path, **facts, base=self.base if with_base else None, head=head), path
 

@@ -1,4 +1,5 @@
 import subprocess
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -79,10 +80,8 @@ def test_headers_that_are_refused(text: str, reason: str) -> None:
 @given(st.binary(max_size=400))
 def test_garbage_never_raises_anything_else(data: bytes) -> None:
     for start in (b"", V2.encode(), V3.encode(), V2.encode() + SNAPSHOT.encode()):
-        try:
-            parse_header(start + data)
-        except OperationFailed as exc:
-            assert exc.failure.stage == "parse"
+        with suppress(OperationFailed):
+            assert "refs/sandferry/snapshot" in parse_header(start + data).refs
 
 
 @given(
