@@ -1,0 +1,58 @@
+"""The event loop on which a hosted SDK runs: one thread a process, so that a deadline is ours to keep.
+
+A synchronous SDK call cannot be left: e2b blocks inside Rust, where no Python signal arrives, and daytona sets
+``SIGALRM``. On a loop every call can be cancelled, and the thread that waits for it (the task's) hears a soft time
+limit, a cancel and its deadline at once.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from worker.sandboxes.deadline import Deadline
+
+T = TypeVar("T")
+
+_TICK = 0.05
+"""Seconds between two looks at the deadline and the cancel signal."""
+
+
+class Loop:
+    """An event loop, started on first use, anew in a process that was forked since."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def call(self, start: Callable[[], Coroutine[Any, Any, T]], deadline: Deadline, stage: str) -> T:
+        """Run a coroutine to its end; whatever ends the wait sooner cancels it.
+
+        :raises OperationFailed: the deadline has come (``deadline``).
+        :raises Cancelled: the run was cancelled.
+        """
+        deadline.check("sandbox", stage)
+        future = asyncio.run_coroutine_threadsafe(start(), self._running())
+        ended = threading.Event()  # not the future's own wait: a TimeoutError may also be what it ended with
+        future.add_done_callback(lambda _: ended.set())
+        try:
+            while not ended.wait(min(_TICK, deadline.remaining())):
+                deadline.check("sandbox", stage)
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name=f"sandferry-{self._name}", daemon=True).start()
+            return self._loop
+
