@@ -94,7 +94,7 @@ class TestLease:
     def test_is_extended_and_never_shortened(self, provider, made, labels):
         made.keep_alive(5000, deadline=soon())
         extended = made.lease_until(deadline=soon())
-        assert extended == pytest.approx(time.time() + 5000, abs=30)
+        assert 4970 <= extended - time.time() <= 5060  # Daytona counts in minutes
         made.keep_alive(1, deadline=soon())
         assert provider.connect(made.id, labels, deadline=soon()).lease_until(deadline=soon()) == extended
 

@@ -124,7 +124,14 @@ def _read(request: Request) -> Reply:
         return Reply.json(400, {"code": 400, "message": f"path '{path}' is a directory"})
     if not path.is_file():
         return Reply.json(404, {"code": 404, "message": f"path '{path}' does not exist"})
-    return Reply(200, path.read_bytes(), {"Content-Type": "application/octet-stream"})
+    return Reply(200, pieces(path), {"Content-Type": "application/octet-stream"})
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """A file, piece by piece."""
+    with path.open("rb") as file:
+        while data := file.read(_CHUNK):
+            yield data
 
 
 def _write(request: Request) -> Reply:

@@ -7,12 +7,13 @@ import shutil
 import signal
 import subprocess
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from email import message_from_bytes
 from pathlib import Path
 from typing import Any
 
+from worker.demo.hosted.envd import pieces
 from worker.demo.hosted.machine import Machine
 from worker.demo.hosted.web import Reply, Request
 
@@ -113,28 +114,33 @@ def _upload(request: Request) -> Reply:
 
 def _download(paths: list[str]) -> Reply:
     boundary = secrets.token_hex(16)
-    body = bytearray()
+    return Reply(200, _parts(paths, boundary), {"Content-Type": f"multipart/form-data; boundary={boundary}"})
+
+
+def _parts(paths: list[str], boundary: str) -> Iterator[bytes]:
     for name in paths:
-        kind, data = _file(name)
-        body += f'--{boundary}\r\nContent-Disposition: form-data; name="{kind}"; filename="{_quoted(name)}"\r\n'.encode()
-        body += b"Content-Type: application/" + (b"json" if kind == "error" else b"octet-stream")
-        body += b"\r\n\r\n" + data + b"\r\n"
-    body += f"--{boundary}--\r\n".encode()
-    return Reply(200, bytes(body), {"Content-Type": f"multipart/form-data; boundary={boundary}"})
+        path, failed = Path(name), _unreadable(name)
+        kind, form = ("error", "json") if failed else ("file", "octet-stream")
+        disposition = f'Content-Disposition: form-data; name="{kind}"; filename="{_quoted(name)}"'
+        yield f"--{boundary}\r\n{disposition}\r\nContent-Type: application/{form}\r\n\r\n".encode()
+        yield from [failed] if failed else pieces(path)
+        yield b"\r\n"
+    yield f"--{boundary}--\r\n".encode()
 
 
 def _quoted(name: str) -> str:
     return name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "%0A")
 
 
-def _file(name: str) -> tuple[str, bytes]:
-    path = Path(name)
-    if path.is_file():
-        return "file", path.read_bytes()
+def _unreadable(name: str) -> bytes:
+    """The error part of a file that cannot be read, or nothing."""
+    if Path(name).is_file():
+        return b""
     status, message, code = 404, f"file not found: {name}", "FILE_NOT_FOUND"
-    if path.is_dir():
+    if Path(name).is_dir():
         status, message, code = 400, "path is a directory", "INVALID_FILE_PATH"
-    return "error", error(status, message, code).body  # type: ignore[return-value]
+    body = error(status, message, code).body
+    return body if isinstance(body, bytes) else b""
 
 
 def _clone(wanted: dict[str, Any], machine: Machine) -> Reply:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from worker.failures.model import Cancelled, Category, EndedBy, OperationFailed
-from worker.sandboxes.base import Completed
+from worker.sandboxes.base import MEBIBYTE, Completed
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.exits import decode_exit
 from worker.sandboxes.hosted import answer, scripts
@@ -24,6 +24,8 @@ _SLACK = 5
 """Seconds the launcher waits longer than we do, so that we are the ones who end a command."""
 _PATIENCE = GRACE + CONFIRM + 10.0
 """Seconds to end a command: an end that is not confirmed by then is ambiguous."""
+_ENDED_OUTPUT = MEBIBYTE
+"""Bytes of each stream that are fetched of a command we had to end."""
 _TENTHS = [str(round(seconds * 10)) for seconds in (GRACE, CONFIRM)]
 _ENDINGS = {"output_limit": EndedBy.OUTPUT_LIMIT, "watchdog": EndedBy.DEADLINE}
 
@@ -127,9 +129,10 @@ class Command:
             by = EndedBy.OUTPUT_LIMIT
         if answered.how == "ended":
             by = ended or EndedBy.UNKNOWN
-        deadline = self._deadline if ended is None else Deadline.after(_PATIENCE)
-        stdout = self._stream("out", answered.out, answered.out_size, deadline)
-        stderr = self._stream("err", answered.err, answered.err_size, deadline)
+        # Whoever ends a command at its deadline is not kept waiting for a flood of output.
+        deadline, most = (self._deadline, limit) if ended is None else (Deadline.after(_PATIENCE), _ENDED_OUTPUT)
+        stdout = self._stream("out", answered.out, min(answered.out_size, limit, most), deadline)
+        stderr = self._stream("err", answered.err, min(answered.err_size, limit, most), deadline)
         if by is None and answered.code is not None:
             code, signal = decode_exit(answered.code)
             by = EndedBy.UNKNOWN if signal else EndedBy.ITSELF
@@ -137,9 +140,8 @@ class Command:
         by = by or EndedBy.UNKNOWN
         return Completed(exit_code=None, signal=answered.sent, ended_by=by, stdout=stdout, stderr=stderr)
 
-    def _stream(self, name: str, data: bytes, size: int, deadline: Deadline) -> bytes:
-        """At most ``output_limit`` bytes of a stream: as it came with the answer, else out of its file."""
-        limit = min(size, self._job.output_limit)
+    def _stream(self, name: str, data: bytes, limit: int, deadline: Deadline) -> bytes:
+        """The first ``limit`` bytes of a stream: as they came with the answer, else out of its file."""
         if len(data) >= limit:
             return data[:limit]
         whole = bytearray()

@@ -22,6 +22,7 @@ from worker.sandboxes.hosted.loop import Loop
 
 _HOME = re.compile(r"^home (/[A-Za-z0-9._/-]{0,512})\r?$", re.MULTILINE)
 _TOOL_MISSING = 3
+_EMPTY = 10
 
 
 class HostedSandbox:
@@ -117,6 +118,8 @@ class HostedSandbox:
         except Exception:
             # SDKs differ in what they call a missing file; the sandbox does not.
             code, text = self._hands.script(scripts.WHY, path, deadline=deadline, stage="read")
+            if code == _EMPTY:
+                return
             self._hands.raise_errno(code, text, "read")
             raise
 

@@ -62,8 +62,10 @@ WHY = r"""
 [ ! -d "$1" ] || exit 21
 [ -e "$1" ] || exit 2
 [ -r "$1" ] || exit 13
+[ -s "$1" ] || exit 10
 """
-"""Argument: a file that could not be read. Exits with the errno's number, or 0 when nothing is wrong with it."""
+"""Argument: a file that could not be read. Exits with the errno's number, 10 when it is empty (which an SDK takes
+for a failure), or 0 when nothing is wrong with it."""
 
 
 def invocation(*args: str) -> str:
