@@ -60,6 +60,8 @@ class Operation:
     recovers: str | None
     recovered_by: str | None
     result: Any
+    details: Any
+    """For operators alone: paths, which no client and no event sees."""
 
     @property
     def stderr(self) -> str:
@@ -124,10 +126,12 @@ class OperationStore:
         attempt: int = 0,
         cause: Cause | None = None,
         result: Any = None,
+        details: Any = None,
         next_action: str = "",
     ) -> bool:
         """Write the end. False: it has one already, or is somebody else's; nothing was written.
 
+        ``result`` is what clients are told, ``details`` (paths that conflict) is for operators alone.
         Without a ``fence`` the end comes from outside the body (a hard time limit, a revoked task).
         """
         return bool(
@@ -135,7 +139,7 @@ class OperationStore:
                 keys=[self._records + operation_id, self._running, self._all],
                 args=[
                     operation_id, "" if fence is None else fence, status, attempt, str(cause or ""),
-                    json.dumps(result), next_action, self._ttl, self._records, self._runs,
+                    json.dumps(result), next_action, self._ttl, self._records, self._runs, json.dumps(details),
                 ],
             )
         )  # fmt: skip
@@ -191,6 +195,7 @@ def _operation(operation_id: str, fields: dict[str, str]) -> Operation:
         recovers=fields.get("recovers") or None,
         recovered_by=fields.get("recovered_by"),
         result=json.loads(fields["result"]) if fields.get("result") else None,
+        details=json.loads(fields["details"]) if fields.get("details") else None,
     )
 
 
