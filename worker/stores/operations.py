@@ -6,7 +6,7 @@ begin, so a body that was given up cannot write. The attempt record decides who 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,6 +59,7 @@ class Operation:
     updated: float
     recovers: str | None
     recovered_by: str | None
+    request: dict[str, Any]
     result: Any
     details: Any
     """For operators alone: paths, which no client and no event sees."""
@@ -94,15 +95,34 @@ class OperationStore:
         self._scripts = {name: script(client, f"operation_{name}") for name in ("begin", "note", "finish", "lapsed")}
 
     def begin(
-        self, operation_id: str, *, run_id: str, task_id: str, provider: str, sandbox_id: str, recovers: str = ""
+        self,
+        operation_id: str,
+        *,
+        run_id: str,
+        task_id: str,
+        provider: str,
+        sandbox_id: str,
+        request: Mapping[str, Any],
+        recovers: str = "",
     ) -> Opened | Closed:
         """Work on an operation: the first attempt makes the record, a later one takes it over.
 
-        ``recovers`` is the id of a failed operation whose work this one fetches.
+        ``request`` is kept for whoever recovers it; ``recovers`` is the id of a failed operation whose work this
+        one fetches.
         """
         reply = self._scripts["begin"](
             keys=[self._records + operation_id, self._all, self._runs + run_id, self._running],
-            args=[operation_id, run_id, task_id, provider, sandbox_id, self._lease, self._records, recovers],
+            args=[
+                operation_id,
+                run_id,
+                task_id,
+                provider,
+                sandbox_id,
+                self._lease,
+                self._records,
+                recovers,
+                json.dumps(request),
+            ],
         )
         if reply[0] == "run":
             return Opened(int(reply[1]))
@@ -194,6 +214,7 @@ def _operation(operation_id: str, fields: dict[str, str]) -> Operation:
         updated=float(fields["updated"]) / 1000,
         recovers=fields.get("recovers") or None,
         recovered_by=fields.get("recovered_by"),
+        request=json.loads(fields.get("request", "{}")),
         result=json.loads(fields["result"]) if fields.get("result") else None,
         details=json.loads(fields["details"]) if fields.get("details") else None,
     )
