@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-pytest.register_assert_rewrite("tests.integration.capture.bench")
+pytest.register_assert_rewrite("tests.integration.capture.bench", "tests.integration.capture.controlled")
 
 from tests.integration.capture.bench import SHELLS, Bench  # noqa: E402 - rewritten first
 
