@@ -3,12 +3,14 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from tests.integration.capture.bench import soon
+from tests.integration.capture.bench import SHELLS, Bench, soon
 from tests.integration.capture.controlled import PRIVATE, controlled, failure, last_line
 from worker.failures.cause import Cause
 from worker.failures.classify import classify
@@ -212,28 +214,39 @@ def test_what_dead_attempts_left_is_cleared_away(bench):
     assert bench.leftovers() == ["op10.alive", "other.alive"]
 
 
-def test_unreadable_files_are_named_and_not_fatal(bench):
-    """As a user who may not read everything: root may."""
-    bench.cloned()
-    bench.write("secret", "s")
-    bench.write("f", "unreadable edit")
-    bench.write("dir/x", "x")
-    bench.write("good", "g")
-    for path in (bench.tmp.parent.parent, bench.tmp.parent, *bench.tmp.rglob("*")):
-        if not path.is_symlink() and path != bench.host:
-            os.chown(path, 1234, 1234)
-    os.chown(bench.tmp, 1234, 1234)
-    for name, mode in {"secret": 0, "f": 0, "dir": 0}.items():
-        (bench.path / name).chmod(mode)
-    bench.sandbox._argv = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups", *bench.sandbox._argv]
-    before = bench.git("-c", "safe.directory=*", "rev-parse", "HEAD")
-    captured = bench.raw()
-    for name, mode in {"secret": 0o644, "f": 0o644, "dir": 0o755}.items():
-        (bench.path / name).chmod(mode)
-    result = bench.taken_in(captured, bench.host)
+@pytest.fixture(params=sorted(SHELLS))
+def ordinary(request):
+    """A workspace of a user who may not read everything (root may), outside pytest's own private directory."""
+    with tempfile.TemporaryDirectory(prefix="sandferry-capture-") as folder:
+        made = Bench(Path(folder), request.param).cloned()
+        made.sandbox._argv = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups", *made.sandbox._argv]
+        yield made
+
+
+def test_unreadable_files_are_named_and_not_fatal(ordinary):
+    ordinary.write("secret", "s")
+    ordinary.write("f", "unreadable edit")
+    ordinary.write("dir/x", "x")
+    ordinary.write("good", "g")
+    for path in (ordinary.tmp, *ordinary.tmp.rglob("*")):
+        os.chown(path, 1234, 1234, follow_symlinks=False)
+    for name in ("secret", "f", "dir"):
+        (ordinary.path / name).chmod(0)
+    captured = ordinary.raw()
+    result = ordinary.taken_in(captured, ordinary.host)
     assert set(result.omitted) == {("unreadable", b"secret"), ("unreadable", b"f"), ("unreadable", b"dir")}
     assert result.changes() == {"good": "A"}
-    assert result.part.head == before
+    assert result.part.head == ordinary.request["base"]
+
+
+def test_a_repository_of_another_user_is_captured(ordinary):
+    ordinary.write("f", "two\n")
+    for path in (ordinary.tmp, *(ordinary.tmp / "sandboxes").rglob("*")):
+        if "workspace" not in str(path):
+            os.chown(path, 1234, 1234, follow_symlinks=False)
+    os.chown(ordinary.tmp / "sandboxes", 1234, 1234)
+    ordinary.path.parent.chmod(0o755)
+    assert ordinary.taken_in(ordinary.raw(), ordinary.host).changes() == {"f": "M"}
 
 
 def test_a_cause_written_in_pieces_is_read_as_one(dash):
