@@ -26,7 +26,7 @@ from worker.stores import attempts, redis
 app.conf.include = ("tasks.maintenance.task",)
 app.conf.task_queues = [*app.conf.task_queues, Queue("probe")]
 app.conf.task_routes = {**app.conf.task_routes, "probe.*": {"queue": "probe"}}
-app.conf.worker_lost_wait = float(os.environ.get("PROBE_LOST_WAIT", "1"))
+app.conf.worker_lost_wait = float(os.environ.get("PROBE_LOST_WAIT", "0.1"))
 if limit := os.environ.get("PROBE_HARD_LIMIT"):
     app.conf.task_time_limit = float(limit)
     app.conf.task_soft_time_limit = None

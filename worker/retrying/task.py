@@ -77,6 +77,9 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
     def settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
         """Clean up after the last attempt; ``verdict`` is ``None`` after success."""
 
+    def note(self, request: Any, attempt: Attempt, verdict: Verdict, cause: Cause) -> None:
+        """Write a failed attempt down where this job keeps records of its own."""
+
     @property
     def services(self) -> Services:
         """What the process has: stores, providers, keys."""
@@ -209,7 +212,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             now=time.time(), remaining=remaining,
         )  # fmt: skip
         keep_tail(self.services.diagnostics, attempt, failure)
-        told = partial(tell, attempt, self.event, verdict=verdict, cause=cause, failure=failure)
+        told = partial(self._tell, request, attempt, verdict=verdict, cause=cause, failure=failure)
         if verdict.retry and verdict.countdown is not None:
             return self._wait(attempt, payload, verdict.countdown, spent, told)
         state: Terminal = "cancelled" if verdict.category is Category.CANCELLED else "failed"
@@ -255,10 +258,18 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         """Say what may leave the worker of a failure."""
         return cause_of(self.code, failure, verdict)
 
+    def _tell(self, request: Any, attempt: Attempt, *, verdict: Verdict, cause: Cause, failure: Failure) -> None:
+        tell(attempt, self.event, verdict=verdict, cause=cause, failure=failure)
+        if request is not None:
+            self._safely(lambda: self.note(request, attempt, verdict, cause))
+
     def _settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
-        if request is None:
-            return
+        if request is not None:
+            self._safely(lambda: self.settle(request, attempt, verdict))
+
+    def _safely(self, after: Callable[[], None]) -> None:
+        """What comes after an outcome was recorded: the outcome stands, what was left behind the sweep finds."""
         try:
-            self.settle(request, attempt, verdict)
-        except Exception as exc:  # noqa: BLE001 - the outcome stands; what was left behind, the reaper finds
+            after()
+        except Exception as exc:  # noqa: BLE001 - see above
             log.warning("not settled", exception=type(exc).__name__)

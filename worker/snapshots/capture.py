@@ -212,6 +212,7 @@ def _failure(sandbox: Sandbox, done: Completed) -> Failure:
         category=_CATEGORIES.get(reason or ""),
         reason=reason,
         cause=None if cause is None else str(cause),
+        idempotent=True,
         text=done.stdout.decode(errors="replace"),
     )
 

@@ -77,6 +77,13 @@ class TestOneOperation:
         assert found is not None
         assert (found.status, found.attempts) == ("succeeded", ())
 
+    def test_details_are_in_the_record_only(self, store: OperationStore) -> None:
+        store.finish("op", begin(store), "partial", result={"merged": "conflict"}, details={"conflicts": ["a\\n"]})
+        found = store.read("op")
+        assert found is not None
+        assert found.details == {"conflicts": ["a\\n"]}
+        assert closed(store).result == {"merged": "conflict"}
+
     def test_a_body_that_was_replaced_cannot_write(self, store: OperationStore) -> None:
         old, new = begin(store), begin(store)
         assert new > old

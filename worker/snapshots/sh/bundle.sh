@@ -46,20 +46,33 @@ write_bundle() {
     said=$(git pack-objects -q --revs --thin --delta-base-offset --stdout <"$own/specs" 2>&1 >>"$1" 3>&-)
 }
 
-# A bundle with as much of the history as there is: all, HEAD's, or none but the files.
+# A bundle with as much of the history as there is: all, without refs that are not whole, or only the files.
 make_bundle() {
     name_refs
     write_bundle "$1" && return
     give_up_on_objects $?
-    cut -d ' ' -f 2 "$own/tips" | omit missing_object
-    : >"$own/tips"
+    keep_whole_tips
     name_refs
     write_bundle "$1" && return
     give_up_on_objects $?
+    cut -d ' ' -f 2 "$own/tips" | omit missing_object
     echo HEAD | omit missing_object
+    : >"$own/tips"
     head=none
     name_refs
     write_bundle "$1" || give_up_on_objects $? final
+}
+
+keep_whole_tips() {
+    beyond=
+    [ "$base" = none ] || beyond=^$base
+    while read -r tip ref; do
+        # shellcheck disable=SC2086
+        if git rev-list --quiet --objects "$tip" $beyond; then printf '%s %s\n' "$tip" "$ref"
+        else printf '%s\n' "$ref" | omit missing_object
+        fi
+    done <"$own/tips" >"$own/names"
+    cat -- "$own/names" >"$own/tips"
 }
 
 # STATUS: end, unless all that is wrong is that objects are missing or damaged.

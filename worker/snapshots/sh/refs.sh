@@ -6,19 +6,23 @@
 choose_tips() {
     : >"$own/tips"
     [ -s "$GIT_DIR/packed-refs" ] || return 0
-    beyond=
-    [ "$base" = none ] || beyond=--no-merged=$base
     {
         git for-each-ref --format='%(objectname) %(refname)' "$branch"
-        # shellcheck disable=SC2086
-        git for-each-ref $beyond --format='%(objecttype) %(*objecttype) %(objectname) %(refname)' refs/heads refs/tags |
+        beyond_base '%(objecttype) %(*objecttype) %(objectname) %(refname)' refs/heads refs/tags |
             sed -n -e 's/^commit  //p' -e 's/^tag commit //p'
         [ "$base" = none ] || tags_of_our_time
     } | awk '!seen[$0]++' | sed 's| refs/| |' >"$own/tips"
     stashes >>"$own/tips"
-    # shellcheck disable=SC2086
-    git for-each-ref $beyond --format='%(refname)' |
+    beyond_base '%(refname)' |
         sed -e '/^refs\/heads\//d' -e '/^refs\/tags\//d' -e '/^refs\/remotes\//d' -e '/^refs\/stash$/d' | omit other_ref
+}
+
+# FORMAT [PATTERN...]: the refs that the base does not reach; all, if a damaged history hides which those are.
+beyond_base() {
+    if [ "$base" = none ] || ! git for-each-ref --no-merged="$base" --format="$@" >"$own/answer"; then
+        git for-each-ref --format="$@" >"$own/answer"
+    fi
+    cat -- "$own/answer"
 }
 
 # Annotated tags on what the base reaches, if they are no older than the base: those came with no clone.

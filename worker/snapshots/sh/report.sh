@@ -42,7 +42,7 @@ errno_in() {
             *': No such file or directory') echo ENOENT && return ;;
             *': Invalid argument') echo EINVAL && return ;;
             *'promisor remote'* | *'promisor object'*) echo '' promisor_object && return ;;
-            *'bad object '* | *' is corrupt'* | *'unable to read tree'* | *'missing blob'* | *'missing tree'*)
+            *'bad object '* | *'bad tree object '* | *' is corrupt'* | *'unable to read tree'* | *'missing blob'* | *'missing tree'*)
                 echo '' object_corrupt && return ;;
             *'Could not read '* | *'Failed to traverse parents'* | *'unable to read '* | *'unable to get size of '*) echo '' object_corrupt && return ;;
         esac

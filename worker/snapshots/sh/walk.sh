@@ -16,17 +16,18 @@ for directory; do
     printf "empty %s\0" "$directory"
 done'
 
-# Lines "kind ./name" into $own/found, nested repositories' .git among them; what lies in those is theirs.
+# Lines "kind ./name" into $own/found, nested repositories' .git among them; what lies in those is theirs. A file
+# may be of several kinds: `! -name '*'` goes on to the next. No -exec stands in parentheses, where busybox loses
+# its last batch.
 walk() {
     find . -name .git -prune -exec printf 'git %s\0' {} + \
         -o -type p -exec printf 'fifo %s\0' {} + \
         -o -type s -exec printf 'socket %s\0' {} + \
         -o \( -type b -o -type c \) -exec printf 'device %s\0' {} + \
         -o -type d -exec sh -c "$probe" sh {} + \
-        -o -type f \
-        \( -links +1 -exec printf 'hardlink %s\0' {} + -o -name '*' \) \
-        \( \( -perm -4000 -o -perm -2000 -o -perm -1000 \) -exec printf 'special_mode %s\0' {} + -o -name '*' \) \
-        -size "+${cap}c" -exec printf 'too_large %s\0' {} + | lines >"$own/walked"
+        -o -type f -links +1 -exec printf 'hardlink %s\0' {} + ! -name '*' \
+        -o -type f \( -perm -4000 -o -perm -2000 -o -perm -1000 \) -exec printf 'special_mode %s\0' {} + ! -name '*' \
+        -o -type f -size "+${cap}c" -exec printf 'too_large %s\0' {} + | lines >"$own/walked"
     sed -n 's|^git \./\(.*\)/\.git$|\1|p' "$own/walked" >"$own/repositories"
     outside "$own/repositories" <"$own/repositories" | unignored >"$own/nested"
     sed '/^git /d; s|^\([a-z_]*\) \./|\1 |; /^[a-z_]* \.$/d' "$own/walked" >"$own/others"
