@@ -1,9 +1,10 @@
 """How a job takes hold of a sandbox and lets go of it."""
 
 from dataclasses import replace
+from functools import partial
 
 from worker.failures.model import Category, InvalidRequest, OperationFailed
-from worker.retrying.attempt import Attempt
+from worker.retrying.attempt import Attempt, Postponed
 from worker.retrying.requests import After, SandboxRequest
 from worker.retrying.services import Services
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Provider, Sandbox
@@ -21,6 +22,7 @@ def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, kee
     attempt.at("acquire")
     keep = min(keep, services.settings.keep_max)
     provider = attempt.provider = services.providers.get(wanted.provider)
+    _take_slot(attempt, services, provider.name)
     attempt.emit("sandbox.initializing", provider=provider.name)
     lease = attempt.deadline.remaining() + keep
     try:
@@ -33,6 +35,20 @@ def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, kee
     attempt.hold(sandbox, lease)
     attempt.emit("sandbox.ready", provider=provider.name, sandbox_id=sandbox.id)
     return sandbox
+
+
+def _take_slot(attempt: Attempt, services: Services, provider: str) -> None:
+    """Take one of the provider's slots until the body ends.
+
+    :raises Postponed: all are taken.
+    """
+    slots = services.slots
+    if not slots.limited(provider):
+        return
+    if not slots.take(provider, attempt.task_id):
+        raise Postponed("provider_full")
+    attempt.resources.callback(slots.free, provider, attempt.task_id)
+    attempt.sign(partial(slots.take, provider, attempt.task_id))
 
 
 def let_go(attempt: Attempt, services: Services, sandbox: Sandbox, after: After) -> None:

@@ -10,7 +10,7 @@ from posixpath import basename, dirname, isabs
 from typing import IO
 
 from worker.failures.model import Cancelled, Category, InvalidRequest, OperationFailed
-from worker.sandboxes.base import MEBIBYTE, Completed, Layout
+from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, MEBIBYTE, Completed, Layout
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.environment import built_env, checked_argv
 from worker.sandboxes.hosted import scripts
@@ -19,6 +19,7 @@ from worker.sandboxes.hosted.command import Command, Job
 from worker.sandboxes.hosted.faults import failure, lost
 from worker.sandboxes.hosted.hands import Hands
 from worker.sandboxes.hosted.loop import Loop
+from worker.sandboxes.labels import matches
 
 _HOME = re.compile(r"^home (/[A-Za-z0-9._/-]{0,512})\r?$", re.MULTILINE)
 _TOOL_MISSING = 3
@@ -133,8 +134,19 @@ class HostedSandbox:
         return self._current(deadline, "lease_until").lease_until
 
     def release(self, *, deadline: Deadline) -> None:
-        """See :meth:`worker.sandboxes.base.Sandbox.release`."""
-        self._hands.repeated(lambda: self._cloud.kill(self.id), deadline, "release")
+        """See :meth:`worker.sandboxes.base.Sandbox.release`.
+
+        Another with the same labels lost a race of creates and came to light too late for the winner to see.
+        """
+        self._kill(self.id, deadline)
+        if LABEL_RUN in self._about.labels and LABEL_REQUEST in self._about.labels:
+            wanted = {name: self._about.labels[name] for name in (LABEL_RUN, LABEL_REQUEST)}
+            for other in self._hands.repeated(lambda: self._cloud.list(wanted), deadline, "release"):
+                if matches(other.labels, wanted) and other.id != self.id:
+                    self._kill(other.id, deadline)
+
+    def _kill(self, sandbox_id: str, deadline: Deadline) -> None:
+        self._hands.repeated(lambda: self._cloud.kill(sandbox_id), deadline, "release")
 
     @property
     def _directory(self) -> str:
