@@ -21,15 +21,28 @@ DEFAULT_TIMEOUT = 300
 
 
 class E2BDouble(WebDouble):
-    """One account. ``counts`` holds requests by operation; ``keys`` what each idempotency key was used for."""
+    """One account. ``counts`` holds requests by operation; ``keys`` what each idempotency key was used for.
 
-    def __init__(self, root: Path, *, api_key: str, honours_keys: bool = True, visible_after: float = 0.0) -> None:
+    ``honours_keys=False`` is a server that knows no such keys; ``connect_resets`` one whose connect may shorten a
+    lease (E2B#1055); ``visible_after`` is seconds until lists show a new sandbox.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        api_key: str,
+        honours_keys: bool = True,
+        visible_after: float = 0.0,
+        connect_resets: bool = False,
+    ) -> None:
         super().__init__()
         self.machines = Machines(root)
         self.counts: Counter[str] = Counter()
         self.api_key = api_key
         self.honours_keys = honours_keys
         self.visible_after = visible_after
+        self.connect_resets = connect_resets
         self.keys: dict[str, tuple[bytes, dict[str, Any]]] = {}
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -104,7 +117,8 @@ class E2BDouble(WebDouble):
                 machine.end_at = now + request.json()["timeout"]
                 return Reply(204)
             case ("POST", ["connect"]):
-                machine.end_at = max(machine.end_at, now + request.json().get("timeout", DEFAULT_TIMEOUT))
+                end_at = now + request.json().get("timeout", DEFAULT_TIMEOUT)
+                machine.end_at = end_at if self.connect_resets else max(machine.end_at, end_at)
                 return Reply.json(200, self._made(machine))
         return error(404, "no such route")
 

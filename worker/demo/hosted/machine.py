@@ -13,6 +13,8 @@ from pathlib import Path
 
 from worker.sandboxes.local.tree import remove
 
+_SWEEP = 0.1
+"""Seconds between two looks at the leases."""
 _MARK = "SANDFERRY_DOUBLE"
 """Variable that every process of a sandbox inherits."""
 
@@ -71,7 +73,9 @@ class Machines:
         self._root = root
         self._lock = threading.RLock()
         self._all: dict[str, Machine] = {}
+        self._over = threading.Event()
         self.made = 0
+        threading.Thread(target=self._sweep, daemon=True).start()
 
     def make(self, sandbox_id: str, *, seconds: float, visible_after: float = 0.0, **about: object) -> Machine:
         """A new sandbox."""
@@ -109,7 +113,13 @@ class Machines:
             known = list(self._all)
         return [machine for machine in map(self.get, known) if machine is not None]
 
+    def _sweep(self) -> None:
+        """End what has outlived its lease, asked for or not."""
+        while not self._over.wait(_SWEEP):
+            self.living()
+
     def end_all(self) -> None:
         """End every sandbox."""
+        self._over.set()
         for machine in self.living():
             machine.end()

@@ -15,9 +15,9 @@ def daytona_facts(exc: BaseException, *, operation: str, stage: str) -> Failure:
     """The facts of an exception of daytona: a bare ``DaytonaError`` is read through what it was raised from."""
     status = getattr(exc, "status_code", None)
     found = plain_facts(exc, operation=operation, stage=stage, provider="daytona", http_status=_number(status))
-    if type(exc).__name__ != _BARE or found.http_status is not None:
+    if type(exc).__name__ not in (_BARE, *_HTTP) or found.http_status is not None:
         return found
-    for cause in _causes(exc):
+    for cause in _chain(exc):
         name = type(cause).__name__
         if name in _HTTP:
             response = getattr(cause, "response", None)
@@ -31,9 +31,9 @@ def daytona_facts(exc: BaseException, *, operation: str, stage: str) -> Failure:
     return found
 
 
-def _causes(exc: BaseException) -> Iterator[BaseException]:
-    seen = {id(exc)}
-    current = exc.__cause__ or exc.__context__
+def _chain(exc: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = exc
     while current is not None and id(current) not in seen:
         seen.add(id(current))
         yield current

@@ -4,6 +4,7 @@ import math
 import os
 import re
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -96,14 +97,16 @@ class E2BCloud:
 
     async def execute(self, sandbox_id: str, command: str, env: Mapping[str, str], seconds: float) -> tuple[int, str]:
         """See :meth:`Cloud.execute`."""
-        pieces: list[str] = []
+        pieces: deque[str] = deque()
         size = 0
 
         def keep(piece: str) -> None:
+            """The end of the output: a login shell may say anything before the answer."""
             nonlocal size
-            if size < _ANSWER:
-                pieces.append(piece)
-                size += len(piece)
+            pieces.append(piece)
+            size += len(piece)
+            while size - len(pieces[0]) > _ANSWER:
+                size -= len(pieces.popleft())
 
         handle = await self._handle(sandbox_id)
         try:

@@ -96,6 +96,7 @@ class Command:
         _, text = self._hands.script(scripts.LAUNCHER, *full, env=env, deadline=deadline, stage="run")
         answered = answer.parse(text, self.nonce)
         if answered is None:
+            self._hands.raise_if_lost(deadline, "run")  # the launcher may have died with it
             raise failure(self._hands.cloud.name, "run", Category.CORRUPT_DATA, "malformed_answer", text)
         if answered.how == "refused":
             raise failure(self._hands.cloud.name, "run", None, None, answered.out.decode(errors="replace"))
@@ -136,6 +137,8 @@ class Command:
         if by is None and answered.code is not None:
             code, signal = decode_exit(answered.code)
             by = EndedBy.UNKNOWN if signal else EndedBy.ITSELF
+            if signal == "SIGKILL":
+                self._hands.raise_if_lost(deadline, "run")
             return Completed(exit_code=code, signal=signal, ended_by=by, stdout=stdout, stderr=stderr)
         by = by or EndedBy.UNKNOWN
         return Completed(exit_code=None, signal=answered.sent, ended_by=by, stdout=stdout, stderr=stderr)

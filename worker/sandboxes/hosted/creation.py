@@ -1,16 +1,20 @@
 """Create, never blindly: look, make under a key, look again before every repetition, and reap what lost."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from worker.failures.classify import classify
-from worker.failures.model import Cancelled, Category, OperationFailed
+from worker.failures.model import Category, InvalidRequest, OperationFailed
 from worker.sandboxes.base import Spec
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.hosted.cloud import About, Cloud, NameTakenError, State
 from worker.sandboxes.hosted.faults import failure
 from worker.sandboxes.hosted.loop import Loop
 from worker.sandboxes.labels import digest, matches
+
+T = TypeVar("T")
 
 LOOK_AGAIN = 3.0
 """Seconds in which a create whose answer was lost may still appear in the provider's list."""
@@ -25,6 +29,14 @@ _REFUSED = (
 )
 """What a provider says before it makes anything."""
 _NOT_SENT = ("connect_failed", "dns")
+
+
+class StumbledError(Exception):
+    """A call of the SDK raised ``exc``; nothing of the waiting thread's own is ever taken for that."""
+
+    def __init__(self, exc: BaseException) -> None:
+        super().__init__()
+        self.exc = exc
 
 
 class Creation:
@@ -43,7 +55,11 @@ class Creation:
 
         :raises OperationFailed: it did not get ready (``not_ready``).
         """
-        return self._ready(self._settled() or self._made())
+        try:
+            return self._ready(self._settled() or self._made())
+        except StumbledError as stumbled:
+            raised = stumbled.exc
+        raise raised
 
     def again(self) -> About:
         """Another one, when the first turned out to be dead: a key that was used stands for it for ever."""
@@ -52,8 +68,8 @@ class Creation:
 
     def _made(self) -> About:
         """Sent or not, made or not: nobody knows. Look, wait, look again; then one replacement under the same key."""
-        doubtful = False
-        for last in (False, True):
+        stumbled: StumbledError | None = None
+        for _ in range(2):
             try:
                 made = self._post()
             except NameTakenError:
@@ -62,32 +78,33 @@ class Creation:
                     return found
                 self._key = f"{digest(self._labels)}-{secrets.token_hex(4)}"
                 made = self._post()
-            except (Cancelled, OperationFailed):
-                raise
-            except Exception as exc:
-                if self._was_refused(exc):
+            except StumbledError as exc:
+                if self._was_refused(exc.exc):
                     raise
-                doubtful = True
                 if found := self._awaited():
                     return found
-                if last:
-                    raise
+                stumbled = exc
                 continue
-            return (self._settled() if doubtful else None) or self._seen(made)
-        raise AssertionError("unreachable")
+            return (self._settled() if stumbled else None) or self._seen(made)
+        raise stumbled or RuntimeError
 
     def _post(self) -> str:
-        def start():  # type: ignore[no-untyped-def]  # noqa: ANN202 - as the cloud has it
-            return self._cloud.create(self._spec, self._labels, key=self._key, seconds=self._deadline.remaining())
+        seconds = self._deadline.remaining()
+        return self._call(lambda: self._cloud.create(self._spec, self._labels, key=self._key, seconds=seconds), "create")
 
-        return self._loop.call(start, self._deadline, "create")
+    def _call(self, start: Callable[[], Coroutine[Any, Any, T]], stage: str) -> T:
+        future = self._loop.finish(start, self._deadline, stage)
+        exc = future.exception()
+        if exc is None or isinstance(exc, (NameTakenError, OperationFailed, InvalidRequest)):
+            return future.result()
+        raise StumbledError(exc)
 
     def _was_refused(self, exc: BaseException) -> bool:
         match = classify(self._cloud.facts(exc, operation="sandbox", stage="create"))
         return match.category in _REFUSED or match.reason in _NOT_SENT
 
     def _seen(self, sandbox_id: str) -> About:
-        about = self._loop.call(lambda: self._cloud.about(sandbox_id), self._deadline, "create")
+        about = self._call(lambda: self._cloud.about(sandbox_id), "create")
         return about or About(
             id=sandbox_id, labels=dict(self._labels), created=0.0, lease_until=0.0, state=State.DEAD
         )
@@ -99,9 +116,7 @@ class Creation:
             try:
                 if found := self._settled():
                     return found
-            except (Cancelled, OperationFailed):
-                raise
-            except Exception:  # noqa: BLE001 - a look that fails is repeated; the create's own failure is the one to tell
+            except StumbledError:  # a look that fails is repeated; the create's own failure is the one to tell
                 self._deadline.check("sandbox", "create")
             if not end.remaining():
                 return None
@@ -109,12 +124,12 @@ class Creation:
 
     def _settled(self) -> About | None:
         """The oldest that lives; the others lost the race and are ended, dead ones too."""
-        listed = self._loop.call(lambda: self._cloud.list(self._labels), self._deadline, "find")
+        listed = self._call(lambda: self._cloud.list(self._labels), "find")
         ours = sorted((a for a in listed if matches(a.labels, self._labels)), key=lambda a: (a.created, a.id))
         living = [about for about in ours if about.state is not State.DEAD]
         for about in ours:
             if about not in living[:1]:
-                self._loop.call(lambda loser=about.id: self._cloud.kill(loser), self._deadline, "create")
+                self._call(partial(self._cloud.kill, about.id), "create")
         return living[0] if living else None
 
     def _ready(self, about: About) -> About:

@@ -5,6 +5,9 @@
 # Arguments: mode, directory, nonce, then the mode's own. Variables begin with sf_, so that none of the command's
 # environment is touched.
 sf_run=$2/run/$3
+# The sandbox may have any PATH; the command gets it back as it was.
+export SANDFERRY_PATH="${SANDFERRY_PATH-$PATH}"
+PATH=$PATH:/usr/local/bin:/usr/bin:/bin
 sf_inline=49152 # bytes of a stream that ride in the answer; larger ones are fetched as files
 
 # sf_born PID: sets $sf_start to its start time (field 22), $sf_group to its process group; fails for a zombie.
@@ -162,7 +165,8 @@ begin)
   fi
   cd -- "$4" || exit 126
   umask "$5"
-  unset SANDFERRY_LAUNCHER SANDFERRY_JOB OLDPWD
+  PATH=$SANDFERRY_PATH
+  unset SANDFERRY_LAUNCHER SANDFERRY_JOB SANDFERRY_PATH OLDPWD
   # shellcheck source=/dev/null
   [ ! -f "$2/env" ] || . "$2/env"
   eval "$sf_job"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, dirname, isabs
 from typing import IO
 
-from worker.failures.model import Cancelled, Category, InvalidRequest, OperationFailed
+from worker.failures.model import Category, InvalidRequest
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, MEBIBYTE, Completed, Layout
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.environment import built_env, checked_argv
@@ -108,21 +108,19 @@ class HostedSandbox:
         """
         _split(path)
         deadline.check("sandbox", "read")
-        skip = offset
-        try:
-            for chunk in self._hands.download(path, deadline=deadline, stage="read"):
-                if rest := chunk[skip:]:
-                    yield rest
-                skip = max(0, skip - len(chunk))
-        except (Cancelled, OperationFailed):
-            raise
-        except Exception:
-            # SDKs differ in what they call a missing file; the sandbox does not.
+
+        def explain() -> bool:
+            # SDKs differ in what they call a missing file, and one takes an empty file for a failure.
             code, text = self._hands.script(scripts.WHY, path, deadline=deadline, stage="read")
-            if code == _EMPTY:
-                return
-            self._hands.raise_errno(code, text, "read")
-            raise
+            if code != _EMPTY:
+                self._hands.raise_errno(code, text, "read")
+            return code == _EMPTY
+
+        skip = offset
+        for chunk in self._hands.download(path, deadline=deadline, stage="read", explain=explain):
+            if rest := chunk[skip:]:
+                yield rest
+            skip = max(0, skip - len(chunk))
 
     def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.keep_alive`."""
@@ -141,12 +139,14 @@ class HostedSandbox:
         self._kill(self.id, deadline)
         if LABEL_RUN in self._about.labels and LABEL_REQUEST in self._about.labels:
             wanted = {name: self._about.labels[name] for name in (LABEL_RUN, LABEL_REQUEST)}
-            for other in self._hands.repeated(lambda: self._cloud.list(wanted), deadline, "release"):
+            for other in self._hands.repeated(
+                lambda: self._cloud.list(wanted), deadline, "release", needs_it=False
+            ):
                 if matches(other.labels, wanted) and other.id != self.id:
                     self._kill(other.id, deadline)
 
     def _kill(self, sandbox_id: str, deadline: Deadline) -> None:
-        self._hands.repeated(lambda: self._cloud.kill(sandbox_id), deadline, "release")
+        self._hands.repeated(lambda: self._cloud.kill(sandbox_id), deadline, "release", needs_it=False)
 
     @property
     def _directory(self) -> str:

@@ -13,7 +13,12 @@ INLINE = 48 * 1024
 TEXT = 96 * 1024
 """Bytes of a command that ride in one as they are."""
 
-LAYOUT = r"""
+_PATH = "PATH=$PATH:/usr/local/bin:/usr/bin:/bin\n"
+"""The sandbox may have any."""
+
+LAYOUT = (
+    _PATH
+    + r"""
 home=${HOME-}
 [ -n "$home" ] || home=$(cd ~ && pwd) || exit 1
 for tool in base64 find setsid; do
@@ -35,12 +40,15 @@ done
 [ -z "${SANDFERRY_ENV-}" ] || printf '%s\n' "$SANDFERRY_ENV" >"$home/.sandferry/exec/env" || exit 1
 printf 'home %s\n' "$(cd "$home" && pwd -P)"
 """
+)
 """Makes the layout and prints where. ``SANDFERRY_ENV`` is what every command's environment starts with.
 
 Exits 1 when a directory of ours is a link, no directory or another user's, 3 when a tool is missing.
 """
 
-PLACE = r"""
+PLACE = (
+    _PATH
+    + r"""
 file=$1 dir=$2 name=$3 mode=$4 new=$2/.sandferry-$5
 [ ! -d "$dir/$name" ] || { rm -f -- "$file"; exit 21; }
 [ -d "$dir" ] || { rm -f -- "$file"; exit 2; }
@@ -53,6 +61,7 @@ else
 fi
 chmod "$mode" "$new" && mv -f -- "$new" "$dir/$name"
 """
+)
 """Arguments: uploaded file, directory, name, octal mode, nonce. Renames into place, or exits with an errno or 1.
 
 Where there is no uploaded file, the content is ``SANDFERRY_DATA``, base64. ``mv`` twice: the first may have to copy.
