@@ -11,7 +11,6 @@ from worker.failures.cause import Cause
 from worker.failures.model import Cancelled, Category, EndedBy, Failure, InvalidRequest, OperationFailed
 from worker.sandboxes.base import Completed, Layout, Sandbox
 from worker.sandboxes.deadline import Deadline
-from worker.snapshots.capture_script import CAPTURE, SWEEP, script
 from worker.snapshots.format import (
     MAX_EMPTY,
     MAX_OMITTED,
@@ -23,6 +22,7 @@ from worker.snapshots.format import (
 )
 from worker.snapshots.globs import MAX_GLOBS, pathspecs
 from worker.snapshots.paths import FormatError
+from worker.snapshots.scripts import CAPTURE, SWEEP, script
 
 CODE = "remote_workspace_capture_failed"
 """The only code a helper's cause may have."""

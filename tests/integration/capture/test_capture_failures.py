@@ -74,7 +74,7 @@ def test_a_signal_that_ends_git(bench, number, name):
 
 def test_a_signal_that_ends_the_helper(bench):
     bench.cloned()
-    controlled(bench, "pack-objects", "kill -TERM $PPID; exec sleep 2")
+    controlled(bench, "pack-objects", "kill -TERM 0; exec sleep 2")
     told = failure(bench)
     assert (told.signal, told.exit_code, told.cause) == ("SIGTERM", None, None)
 

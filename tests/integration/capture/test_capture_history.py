@@ -298,3 +298,16 @@ def test_a_partial_clone_without_its_origin(bench):
     origin.rename(bench.tmp / "gone")
     bench.write("f", "agent\n")
     assert bench.capture().changes() == {"f": "M"}
+
+
+def test_a_second_round_counts_from_the_first(bench):
+    bench.cloned()
+    bench.write("a", "a")
+    bench.commit("round 1")
+    first = bench.capture()
+    bench.write("b", "b")
+    bench.commit("round 2")
+    second = bench.capture(base=first.part.head, baseline=None, store=None, host=first.hosts[0])
+    assert second.changes() == {"b": "A"}
+    assert second.needs[0] == [first.part.head]
+    assert second.log("head") == ["round 2", "round 1", "base"]

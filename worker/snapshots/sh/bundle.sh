@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # The bundle of a part. We write its header: `git bundle create` drops refs that the base reaches, and what it
 # must not send again it asks of commits only.
 

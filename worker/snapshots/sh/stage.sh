@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # Every file of the work tree into our index, and a tree of it.
 
 # Their index, made honest: entries that git was told to look away from are looked at.
@@ -61,8 +61,9 @@ add_all() {
         [ "$code" -ne 0 ] || return 0
         [ "$code" -ne 1 ] || { partial=yes && return; }
         tries=$((tries - 1))
+        [ "$tries" -eq 0 ] || continue
         case $said in
-            *'unable to stat '* | *': No such file or directory'*) [ "$tries" -gt 0 ] || broke git "$code" files_changing ;;
+            *'unable to stat '* | *': No such file or directory'*) broke git "$code" files_changing ;;
             *) broke git "$code" ;;
         esac
     done
