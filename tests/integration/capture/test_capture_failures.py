@@ -17,7 +17,8 @@ from worker.failures.classify import classify
 from worker.failures.model import Cancelled, Category, EndedBy, OperationFailed
 from worker.sandboxes.base import Completed
 from worker.sandboxes.deadline import Deadline
-from worker.snapshots.capture import CaptureRequest, capture, nested_cause, sweep
+from worker.snapshots.capture import CaptureRequest, capture, sweep
+from worker.snapshots.capture_failure import nested_cause
 
 REFERENCE = "remote_workspace_capture_failed: stage=archive exit=128 program=git helper_exit=1"
 
