@@ -47,6 +47,7 @@ place_base() {
         fi
     fi
     [ -z "$wanted_baseline" ] || ! ask /dev/null git cat-file -e "$wanted_baseline^{tree}" || baseline=$wanted_baseline
+    [ "$baseline" != none ] || baseline=$base_tree
 }
 
 # Nested repositories become parts of their own, submodules too.
