@@ -300,6 +300,22 @@ def test_a_partial_clone_without_its_origin(bench):
     assert bench.capture().changes() == {"f": "M"}
 
 
+def test_a_file_that_a_partial_clone_never_had_can_be_removed(bench):
+    origin = bench.tmp / "origin"
+    git("init", "-q", "-b", "main", str(origin))
+    git("config", "uploadpack.allowFilter", "true", cwd=origin)
+    (origin / "d").mkdir()
+    for name in ("f", "d/never"):
+        (origin / name).write_text(name)
+    bench.commit("base", at=origin)
+    git("clone", "-q", "--filter=blob:none", "--sparse", origin.as_uri(), str(bench.path))
+    git("clone", "-q", "--bare", str(origin), str(bench.host))
+    bench.take_baseline()
+    origin.rename(bench.tmp / "gone")
+    bench.git("rm", "-rq", "--cached", "--sparse", "d")
+    assert bench.capture().changes() == {"d/never": "D"}
+
+
 def test_a_second_round_counts_from_the_first(bench):
     bench.cloned()
     bench.write("a", "a")

@@ -51,16 +51,17 @@ write_bundle() {
 }
 
 # The trees and files that the change replaces, as ids: the tree it is counted from, and all that is gone from it.
+# What a partial clone never had is no part of them.
 old_sides() {
     [ "$baseline" != none ] || return 0
-    echo "$baseline"
     said=$(git diff-tree -r -t --raw --no-renames --no-abbrev "$baseline" "$tree" 2>&1 >"$own/raw" 3>&-) || return
     while read -r old_mode _ old_id _; do
         case $old_mode in
             :160000 | :000000) ;;
             *) echo "$old_id" ;;
         esac
-    done <"$own/raw"
+    done <"$own/raw" >"$own/names"
+    { echo "$baseline" && cat -- "$own/names"; } | git cat-file --batch-check | sed '/ missing$/d; s/ .*//'
 }
 
 # A bundle with as much of the history as there is: all, without refs that are not whole, or only the files.
