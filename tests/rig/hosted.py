@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.doubles import daytona, e2b
+from tests.rig.jobs import Service, service
+from worker.demo.broker import embedded
 from worker.sandboxes.settings import DaytonaSettings, E2BSettings, ProviderSettings
 
 NAMES = ("daytona", "e2b")
@@ -43,3 +45,12 @@ def environment(name: str, made: Any) -> dict[str, str]:
     if name == "e2b":
         return {"E2B_API_KEY_FILE": file, "E2B_API_URL": made.url, "E2B_SANDBOX_URL": made.url}
     return {"DAYTONA_API_KEY_FILE": file, "DAYTONA_API_URL": made.api_url}
+
+
+@contextmanager
+def hosted_service(name: str, home: Path, **more: str) -> Iterator[Service]:
+    """A service whose sandboxes are those of a double, which is its ``double``."""
+    with double(name, home / name) as made, embedded() as url:
+        with service(home, url, **environment(name, made), **more) as running:
+            running.double = made
+            yield running
