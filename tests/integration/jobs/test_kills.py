@@ -105,7 +105,7 @@ def test_a_killed_child_is_replaced_and_the_clone_succeeds(made: Service):
     assert outcome.state == "SUCCESS", outcome
     assert outcome.result["attempts"] == 1, made.events(f"run-{name}")
     assert made.services.attempts.read(sent.id).deaths == 0
-    until(lambda: not gits(name), what="no git is left")
+    until(lambda: not gits(name), seconds=50, what="no git is left")  # it gives up a silent server after 30 s
     assert sandbox_files(made, outcome.result | {"run": f"run-{name}"}) == [name]
 
 
@@ -126,7 +126,7 @@ def test_a_killed_worker_is_replaced_within_a_minute(made: Service):
     outcome = made.outcome(sent)
     assert outcome.state == "SUCCESS", outcome
     assert time.monotonic() - killed < 60
-    until(lambda: not gits(name), what="no git is left")
+    until(lambda: not gits(name), seconds=50, what="no git is left")  # it gives up a silent server after 30 s
     assert sandbox_files(made, outcome.result | {"run": f"run-{name}"}) == [name]
 
 

@@ -8,6 +8,8 @@ sf_run=$2/run/$3
 # The sandbox may have any PATH; the command gets it back as it was.
 export SANDFERRY_PATH="${SANDFERRY_PATH-$PATH}"
 PATH=$PATH:/usr/local/bin:/usr/bin:/bin
+# shellcheck disable=SC2016 # for the next shell
+sf_self='eval "$SANDFERRY_LAUNCHER"'
 sf_inline=49152 # bytes of a stream that ride in the answer; larger ones are fetched as files
 
 # sf_born PID: sets $sf_start to its start time (field 22), $sf_group to its process group; fails for a zombie.
@@ -93,7 +95,7 @@ start)
   [ "$9" = - ] || rm -rf -- "$2/run/$9"
   if sf_why=$(mkdir -- "$sf_run" 2>&1); then
     # In the foreground: a command in the background of sh ignores SIGINT and SIGQUIT for ever.
-    setsid /bin/sh -c "$SANDFERRY_LAUNCHER" sandferry supervise "$2" "$3" "$4" "$5" "$6" "$7" "$8" "$sf_mask" \
+    setsid /bin/sh -c "$sf_self" sandferry supervise "$2" "$3" "$4" "$5" "$6" "$7" "$8" "$sf_mask" \
       </dev/null >/dev/null 2>&1
   elif [ ! -d "$sf_run" ]; then
     echo "sandferry $3 refused - - ${#sf_why} 0"
@@ -140,7 +142,7 @@ supervise)
     read -r sf_leader sf_first <"$sf_run/leader" && sf_end "$5" "$6"
   ) &
   sf_monitor=$!
-  setsid /bin/sh -c "$SANDFERRY_LAUNCHER" sandferry begin "$2" "$3" "$8" "$9" \
+  setsid /bin/sh -c "$sf_self" sandferry begin "$2" "$3" "$8" "$9" \
     <"$sf_in" >"$sf_run/out" 2>"$sf_run/err"
   sf_exit=$?
   sf_how=

@@ -1,4 +1,4 @@
-"""What runs inside a hosted sandbox. Scripts travel in an environment variable: a process list stays readable."""
+"""What runs inside a hosted sandbox. Scripts travel in an environment variable: no quoting, no long process list."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ for a failure), or 0 when nothing is wrong with it."""
 
 def invocation(*args: str) -> str:
     """The command that runs the script in :data:`VARIABLE` with ``args``."""
-    return f'exec /bin/sh -c "${VARIABLE}" sandferry {shlex.join(args)}'
+    return f"exec /bin/sh -c 'eval \"${VARIABLE}\"' sandferry {shlex.join(args)}"
 
 
 def exports(env: Mapping[str, str]) -> str:
