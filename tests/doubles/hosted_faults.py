@@ -1,5 +1,6 @@
 """Faults by rule for the doubles of hosted providers."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -83,8 +84,6 @@ def status(code: int, body: bytes = b"", *, acts: bool = False, **headers: str) 
 
 def json_status(code: int, value: Any, **more: Any) -> Act:
     """Same, with a JSON body."""
-    import json
-
     return status(code, json.dumps(value).encode(), Content_Type="application/json", **more)
 
 

@@ -50,7 +50,10 @@ def environment(name: str, made: Any) -> dict[str, str]:
 @contextmanager
 def hosted_service(name: str, home: Path, **more: str) -> Iterator[Service]:
     """A service whose sandboxes are those of a double, which is its ``double``."""
-    with double(name, home / name) as made, embedded() as url:
-        with service(home, url, **environment(name, made), **more) as running:
-            running.double = made
-            yield running
+    with (
+        double(name, home / name) as made,
+        embedded() as url,
+        service(home, url, **environment(name, made), **more) as running,
+    ):
+        running.double = made
+        yield running

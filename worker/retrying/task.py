@@ -233,7 +233,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         """Make the same attempt later, as long as the time in the queue is not over."""
         if time.time() - attempt.first_seen > self.services.settings.queue_wait:
             return self._fail(request, attempt, not_started(self.operation, QUEUE_WAIT).failure)
-        countdown = POSTPONED * (1 + random.random())
+        countdown = POSTPONED * (1 + random.random())  # noqa: S311 - spreads waiting jobs
         verdict = Verdict(category=Category.RESOURCE_EXHAUSTED, reason=reason, retry=True, countdown=countdown)
         failure = Failure(operation=self.operation, stage=attempt.stage)
         payload = outcome.payload(

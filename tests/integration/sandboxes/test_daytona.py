@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from daytona import Daytona, DaytonaConfig, DaytonaError
 
 from tests.doubles import hosted_faults as faults
 from tests.integration.sandboxes.helpers import soon
@@ -11,6 +12,7 @@ from worker.failures.classify import classify
 from worker.failures.model import Category, OperationFailed
 from worker.sandboxes.base import Spec
 from worker.sandboxes.daytona.cloud import MINUTE
+from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.registry import Registry
 
 COMMAND = {"path": r"process/execute$"}
@@ -22,8 +24,6 @@ def sandbox(daytona_provider, labels):
 
 
 def bare_client(double):
-    from daytona import Daytona, DaytonaConfig
-
     return Daytona(DaytonaConfig(api_key=double.api_key, api_url=double.api_url, target="local"))
 
 
@@ -31,14 +31,14 @@ class TestRepeatedPosts:
     def test_the_trap_is_there(self, sandbox, daytona_double):
         """The SDK's own exec: the server runs the command four times (``RemoteDisconnectedRetry(3)``)."""
         daytona_double.fault(faults.cut_after, times=None, **COMMAND)
-        with pytest.raises(Exception):  # noqa: B017, PT011 - the SDK's own
+        with pytest.raises(Exception):  # noqa: B017 - the SDK's own
             bare_client(daytona_double).get(sandbox.id).process.exec("echo ran >>$HOME/workspace/ran", timeout=5)
         daytona_double.faults.clear()
         assert sandbox.run(["cat", "ran"], deadline=soon()).stdout == b"ran\n" * 4
 
     def test_ours_runs_once(self, sandbox, daytona_double):
         daytona_double.fault(faults.cut_after, times=None, **COMMAND)
-        with pytest.raises(Exception):  # noqa: B017, PT011 - the SDK's own
+        with pytest.raises(Exception):  # noqa: B017 - the SDK's own
             sandbox.run(["sh", "-c", "echo ran >>ran"], deadline=soon())
         daytona_double.faults.clear()
         assert sandbox.run(["cat", "ran"], deadline=soon()).stdout == b"ran\n"
@@ -54,19 +54,20 @@ class TestExceptions:
             (faults.json_status(429, {"statusCode": 429, "message": "Too many requests"}), Category.RATE_LIMITED),
             (faults.json_status(401, {"statusCode": 401, "message": "Unauthorized"}), Category.AUTH_DENIED),
             (faults.json_status(200, {"items": [{"id": 1}], "nextCursor": None}), Category.TRANSIENT_SERVER),
-            (faults.json_status(400, {"statusCode": 400, "message": "Total CPU limit exceeded."}), Category.POLICY_DENIED),
+            (
+                faults.json_status(400, {"statusCode": 400, "message": "Total CPU limit exceeded."}),
+                Category.POLICY_DENIED,
+            ),
         ],
         ids=["cut", "502 html", "503", "429", "401", "no sandbox", "quota"],
     )
     def test_of_the_api(self, daytona_provider, daytona_double, labels, act, category):
         daytona_double.fault(act, path="/api/sandbox", times=None)
-        with pytest.raises(Exception) as raised:  # noqa: PT011 - the SDK's own
+        with pytest.raises(Exception) as raised:
             daytona_provider.find(labels, deadline=soon())
         assert classify(daytona_provider.facts(raised.value, operation="clone", stage="acquire")).category is category
 
     def test_the_synchronous_sdks_bare_error_is_read_through_its_causes(self, tmp_path):
-        from daytona import DaytonaError
-
         with hosted.double("daytona", tmp_path) as double:
             client, provider = bare_client(double), Registry(hosted.provider_settings("daytona", double)).get("daytona")
         with pytest.raises(DaytonaError) as raised:
@@ -91,8 +92,6 @@ class TestCreate:
             assert provider.create(Spec(), labels, deadline=soon()).run(["true"], deadline=soon()).ok
 
     def test_one_that_does_not_get_ready_in_time(self, tmp_path, labels):
-        from worker.sandboxes.deadline import Deadline
-
         with hosted.double("daytona", tmp_path, boot=60.0) as double:
             provider = Registry(hosted.provider_settings("daytona", double)).get("daytona")
             with pytest.raises(OperationFailed) as failed:

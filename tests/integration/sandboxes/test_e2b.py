@@ -3,6 +3,8 @@
 import os
 import signal
 import struct
+import subprocess
+import sys
 import time
 
 import pytest
@@ -55,9 +57,6 @@ class TestFork:
 
     def test_a_child_whose_parent_only_built_the_driver_works(self, e2b_provider, labels, monkeypatch):
         # The SDK's pools are the process's: other tests of this one used them, so a fresh interpreter is asked.
-        import subprocess
-        import sys
-
         settings = e2b_provider._cloud._settings
         code = f"""
 import os, sys
@@ -96,13 +95,13 @@ class TestForeignExceptions:
     )
     def test_of_the_control_plane(self, e2b_provider, e2b_double, labels, act, category):
         e2b_double.fault(act, path="sandboxes", times=None)
-        with pytest.raises(Exception) as raised:  # noqa: PT011 - anything, that is the point
+        with pytest.raises(Exception) as raised:
             e2b_provider.find(labels, deadline=soon())
         assert classify(e2b_provider.facts(raised.value, operation="clone", stage="acquire")).category is category
 
     def test_no_key_is_no_riddle(self, e2b_provider, e2b_double, labels):
         e2b_double.api_key = "another"
-        with pytest.raises(Exception) as raised:  # noqa: PT011 - the SDK's own
+        with pytest.raises(Exception) as raised:
             e2b_provider.find(labels, deadline=soon())
         failure = e2b_provider.facts(raised.value, operation="clone", stage="acquire")
         assert (classify(failure).category, failure.http_status) == (Category.AUTH_DENIED, 401)
@@ -124,15 +123,17 @@ class TestRequests:
         monkeypatch.setattr(cloud, "_CALL", 2.0)  # the SDK would make four seconds of it
         e2b_double.fault(faults.slow(6), path="sandboxes", times=None)
         begun = time.monotonic()
-        with pytest.raises(Exception) as raised:  # noqa: PT011 - the SDK's own
+        with pytest.raises(Exception) as raised:
             e2b_provider.find(labels, deadline=soon())
         assert 1.5 < time.monotonic() - begun < 3.5
         failure = e2b_provider.facts(raised.value, operation="clone", stage="acquire")
         assert classify(failure).category is Category.TIMEOUT_AMBIGUOUS
 
     def test_the_sdk_repeats_nothing_on_its_own(self, e2b_provider, e2b_double, labels):
-        fault = e2b_double.fault(faults.json_status(503, {"code": 503, "message": "busy"}), path="sandboxes$", times=None)
-        with pytest.raises(Exception):  # noqa: B017, PT011 - the SDK's own
+        fault = e2b_double.fault(
+            faults.json_status(503, {"code": 503, "message": "busy"}), path="sandboxes$", times=None
+        )
+        with pytest.raises(Exception):  # noqa: B017 - the SDK's own
             e2b_provider.find(labels, deadline=soon())
         assert fault.seen == 1
 

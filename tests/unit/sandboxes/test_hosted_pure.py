@@ -1,4 +1,4 @@
-"""The launcher's answers and the shell text we send: nothing of a hostile sandbox is believed, nothing of a request runs."""
+"""The launcher's answers and the shell text we send: a hostile sandbox is not believed, a request runs nothing."""
 
 import base64
 import subprocess
@@ -16,14 +16,16 @@ def b64(data):
     return base64.encodebytes(data).decode()
 
 
-def line(how="itself", code="0", sent="-", out=0, err=0, nonce=NONCE):
+def line(*, how="itself", code="0", sent="-", out=0, err=0, nonce=NONCE):
     return f"sandferry {nonce} {how} {code} {sent} {out} {err}\n"
 
 
 class TestAnswer:
     @given(st.binary(max_size=300), st.binary(max_size=300), st.integers(0, 255))
     def test_both_streams_and_the_code(self, out, err, code):
-        parsed = answer.parse(line(code=str(code), out=len(out), err=len(err)) + b64(out) + ".\n" + b64(err) + ".\n", NONCE)
+        parsed = answer.parse(
+            line(code=str(code), out=len(out), err=len(err)) + b64(out) + ".\n" + b64(err) + ".\n", NONCE
+        )
         assert (parsed.how, parsed.code, parsed.sent) == ("itself", code, None)
         assert (parsed.out, parsed.err) == (out, err)
 

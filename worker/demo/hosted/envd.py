@@ -139,8 +139,8 @@ def _write(request: Request) -> Reply:
     data = request.body
     if request.headers.get_content_type() == "multipart/form-data":
         head = f"Content-Type: {request.headers['Content-Type']}\r\n\r\n".encode()
-        (part,) = message_from_bytes(head + request.body).get_payload()
-        data = part.get_payload(decode=True)  # type: ignore[union-attr, assignment]
+        parts = [part for part in message_from_bytes(head + request.body).walk() if not part.is_multipart()]
+        data = bytes(parts[0].get_payload(decode=True) or b"")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return Reply.json(200, [{"name": path.name, "type": "file", "path": str(path)}])

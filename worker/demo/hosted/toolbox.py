@@ -87,8 +87,9 @@ def _session(request: Request, machine: Machine, session: str, more: list[str]) 
             done = _run(request.json()["command"], machine, None, None, None)
             code, out, err = done or (-1, b"", b"")
             texts = {"stdout": out.decode(errors="replace"), "stderr": err.decode(errors="replace")}
-            known = {"cmdId": str(uuid.uuid4()), "exitCode": code, "output": "".join(texts.values()), **texts}
-            commands[known["cmdId"]] = known
+            command_id = str(uuid.uuid4())
+            known = {"cmdId": command_id, "exitCode": code, "output": "".join(texts.values()), **texts}
+            commands[command_id] = known
             return Reply.json(200, known)
         case ("GET", ["command", command, *logs]) if command in commands:
             return Reply.json(200, commands[command] | ({} if logs else {"id": command, "command": ""}))
@@ -98,9 +99,11 @@ def _session(request: Request, machine: Machine, session: str, more: list[str]) 
 def _upload(request: Request) -> Reply:
     head = f"Content-Type: {request.headers['Content-Type']}\r\n\r\n".encode()
     paths: dict[str, str] = {}
-    for part in message_from_bytes(head + request.body).get_payload():
-        found = re.search(r'name="?(files\[\d+\])\.(path|file)', str(part["Content-Disposition"]))  # type: ignore[index]
-        data = part.get_payload(decode=True)  # type: ignore[union-attr]
+    for part in message_from_bytes(head + request.body).walk():
+        if part.is_multipart():
+            continue
+        found = re.search(r'name="?(files\[\d+\])\.(path|file)', str(part["Content-Disposition"]))
+        data = part.get_payload(decode=True)
         if found is None or not isinstance(data, bytes):
             return error(400, "malformed upload")
         if found[2] == "path":

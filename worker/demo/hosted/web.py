@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -60,6 +61,8 @@ class WebDouble:
     def __init__(self) -> None:
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.double = self
+        self.latency = 0.0
+        """Seconds every reply takes on its way."""
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -84,17 +87,18 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class has it so
         """Say nothing."""
 
-    def do_GET(self) -> None:  # noqa: N802 - http.server has it so
+    def do_GET(self) -> None:
         """Answer, whatever the method."""
         parts = urlsplit(self.path)
         query = {key: values[-1] for key, values in parse_qs(parts.query, keep_blank_values=True).items()}
         request = Request(self.command, unquote(parts.path), query, self.headers, self._body())
+        time.sleep(self.server.double.latency)
         try:
             self._send(self.server.double.reply(request))
         except ConnectionError:
             self.close_connection = True
 
-    do_POST = do_PUT = do_DELETE = do_GET
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - http.server has it so
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":

@@ -125,9 +125,7 @@ class DaytonaCloud:
     def _daytona(self) -> Any:
         if self._owner != os.getpid():  # a session that crossed a fork would serve two masters
             settings, self._owner, self._handles = self._settings, os.getpid(), {}
-            config = _sdk().DaytonaConfig(
-                api_key=settings.api_key(), api_url=settings.api_url, target=settings.target
-            )
+            config = _sdk().DaytonaConfig(api_key=settings.api_key(), api_url=settings.api_url, target=settings.target)
             self._client = _sdk().AsyncDaytona(config)
         return self._client
 

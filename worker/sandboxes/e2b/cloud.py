@@ -13,9 +13,9 @@ from typing import IO, Any
 
 from worker.failures.model import Category, Failure
 from worker.sandboxes.base import Spec
+from worker.sandboxes.e2b.faults import e2b_facts
 from worker.sandboxes.hosted.cloud import About, NameTakenError, State
 from worker.sandboxes.hosted.faults import failure
-from worker.sandboxes.e2b.faults import e2b_facts
 from worker.sandboxes.settings import E2BSettings
 
 NAME = "e2b"

@@ -90,7 +90,9 @@ class Creation:
 
     def _post(self) -> str:
         seconds = self._deadline.remaining()
-        return self._call(lambda: self._cloud.create(self._spec, self._labels, key=self._key, seconds=seconds), "create")
+        return self._call(
+            lambda: self._cloud.create(self._spec, self._labels, key=self._key, seconds=seconds), "create"
+        )
 
     def _call(self, start: Callable[[], Coroutine[Any, Any, T]], stage: str) -> T:
         future = self._loop.finish(start, self._deadline, stage)
@@ -105,9 +107,7 @@ class Creation:
 
     def _seen(self, sandbox_id: str) -> About:
         about = self._call(lambda: self._cloud.about(sandbox_id), "create")
-        return about or About(
-            id=sandbox_id, labels=dict(self._labels), created=0.0, lease_until=0.0, state=State.DEAD
-        )
+        return about or About(id=sandbox_id, labels=dict(self._labels), created=0.0, lease_until=0.0, state=State.DEAD)
 
     def _awaited(self) -> About | None:
         """A look, and again for a while: a list may be older than what it lists."""

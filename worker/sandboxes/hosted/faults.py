@@ -3,7 +3,9 @@
 from worker.failures.model import Category, Failure, OperationFailed
 
 
-def failure(provider: str, stage: str, category: Category | None, reason: str | None, text: str = "") -> OperationFailed:
+def failure(
+    provider: str, stage: str, category: Category | None, reason: str | None, text: str = ""
+) -> OperationFailed:
     """A failure whose reason is known here."""
     return OperationFailed(
         Failure(operation="sandbox", stage=stage, provider=provider, category=category, reason=reason, text=text)

@@ -66,4 +66,3 @@ class Loop:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(target=self._loop.run_forever, name=self.name, daemon=True).start()
             return self._loop
-

@@ -102,9 +102,9 @@ class HostedSandbox:
         self._hands.raise_errno(code, text, "write")
 
     def read(self, path: str, *, deadline: Deadline, offset: int = 0) -> Iterator[bytes]:
-        """See :meth:`worker.sandboxes.base.Sandbox.read`. The providers cannot seek: what is before ``offset`` is
+        """See :meth:`worker.sandboxes.base.Sandbox.read`.
 
-        transferred and dropped.
+        The providers cannot seek: what is before ``offset`` is transferred and dropped.
         """
         _split(path)
         deadline.check("sandbox", "read")
@@ -139,9 +139,7 @@ class HostedSandbox:
         self._kill(self.id, deadline)
         if LABEL_RUN in self._about.labels and LABEL_REQUEST in self._about.labels:
             wanted = {name: self._about.labels[name] for name in (LABEL_RUN, LABEL_REQUEST)}
-            for other in self._hands.repeated(
-                lambda: self._cloud.list(wanted), deadline, "release", needs_it=False
-            ):
+            for other in self._hands.repeated(lambda: self._cloud.list(wanted), deadline, "release", needs_it=False):
                 if matches(other.labels, wanted) and other.id != self.id:
                     self._kill(other.id, deadline)
 
