@@ -1,6 +1,6 @@
 """The driver against the real service. Settings come from ``SANDFERRY_*``; every sandbox is ended again.
 
-    make live-e2b        make live-daytona
+make live-e2b        make live-daytona
 """
 
 import hashlib
@@ -61,9 +61,9 @@ def test_commands(sandbox):
 def test_a_deadline_ends_the_group(sandbox):
     done = sandbox.run(["sh", "-c", "sleep 501 & sleep 501"], deadline=Deadline.after(3))
     assert done.ended_by is EndedBy.DEADLINE
-    assert b"sleep 501" not in sandbox.run(["sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"], deadline=soon()).stdout.replace(
-        b"cat /proc", b""
-    )
+    assert b"sleep 501" not in sandbox.run(
+        ["sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"], deadline=soon()
+    ).stdout.replace(b"cat /proc", b"")
 
 
 def test_a_command_longer_than_a_proxy_waits(sandbox):

@@ -102,6 +102,15 @@ class TestCommandsRunOnce:
         sandbox.write(f"{home}/.bash_profile", b"echo sandferry; yes | head -c 300000", deadline=soon())
         assert sandbox.run(["echo", "still"], deadline=soon()).stdout == b"still\n"
 
+    def test_a_command_that_removes_what_we_know_of_it(self, sandbox):
+        run = f"{sandbox.layout.scratch}/exec/run"
+        done = sandbox.run(["sh", "-c", 'rm -rf "$1" && : >"$1"', "sh", run], deadline=soon())
+        assert (done.exit_code, done.ended_by, done.ok) == (None, EndedBy.UNKNOWN, False)
+        with pytest.raises(OperationFailed) as failed:
+            sandbox.run(["true"], deadline=soon())
+        assert "Not a directory" in failed.value.failure.text
+        assert "directory" not in str(failed.value)
+
     def test_large_commands_and_arguments(self, sandbox):
         argument = "x" * 100_000
         done = sandbox.run(["sh", "-c", 'printf %s "$1" | wc -c', "sh", argument], deadline=soon())

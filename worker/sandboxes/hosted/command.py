@@ -26,7 +26,8 @@ _PATIENCE = GRACE + CONFIRM + 10.0
 """Seconds to end a command: an end that is not confirmed by then is ambiguous."""
 _ENDED_OUTPUT = MEBIBYTE
 """Bytes of each stream that are fetched of a command we had to end."""
-_TENTHS = [str(round(seconds * 10)) for seconds in (GRACE, CONFIRM)]
+_NAPS = [str(round(seconds * 20)) for seconds in (GRACE, CONFIRM)]
+"""The same in the launcher's unit."""
 _ENDINGS = {"output_limit": EndedBy.OUTPUT_LIMIT, "watchdog": EndedBy.DEADLINE}
 
 
@@ -60,7 +61,7 @@ class Command:
             env = self._payload()
             seconds = str(math.ceil(self._deadline.remaining()) + _SLACK)
             limit = str(self._job.output_limit)
-            args = (seconds, *_TENTHS, limit, self._job.cwd, answered or "-")
+            args = (seconds, *_NAPS, limit, self._job.cwd, answered or "-")
             return self._completed(self._ask("start", *args, env=env, deadline=self._deadline), None)
         except (Cancelled, OperationFailed) as exc:
             if isinstance(exc, OperationFailed) and exc.failure.category is Category.SANDBOX_LOST:
@@ -105,7 +106,7 @@ class Command:
     def _end(self) -> answer.Answer:
         """End the process group in the sandbox and see it gone."""
         try:
-            answered = self._ask("end", *_TENTHS, deadline=Deadline.after(_PATIENCE))
+            answered = self._ask("end", *_NAPS, deadline=Deadline.after(_PATIENCE))
         except OperationFailed as exc:
             if exc.failure.category is Category.SANDBOX_LOST:
                 raise

@@ -21,7 +21,8 @@ sf_born() {
   [ "$1" != Z ] && [ "$1" != X ]
 }
 
-sf_nap() { sleep 0.1 2>/dev/null || sleep 1; }
+# A twentieth of a second, where sleep knows fractions.
+sf_nap() { sleep 0.05 2>/dev/null || sleep 1; }
 
 sf_living() {
   sf_born "$sf_leader" && [ "$sf_start" != "$sf_first" ] && return 1
@@ -31,7 +32,7 @@ sf_living() {
   return 1
 }
 
-# sf_gone TENTHS: waits for the group's end.
+# sf_gone NAPS: waits for the group's end.
 sf_gone() {
   sf_left=$1
   while sf_living; do
@@ -41,7 +42,7 @@ sf_gone() {
   done
 }
 
-# sf_end GRACE CONFIRM: ends the group (TERM, grace, KILL) and sees it gone. Tenths of a second.
+# sf_end GRACE CONFIRM: ends the group (TERM, grace, KILL) and sees it gone; both in naps.
 sf_end() {
   sf_living && kill -TERM "-$sf_leader" 2>/dev/null && echo SIGTERM >"$sf_run/sent"
   sf_gone "$1" && return
@@ -50,7 +51,7 @@ sf_end() {
   sf_gone "$2"
 }
 
-# sf_code TENTHS: waits for the exit code while somebody is there to write it.
+# sf_code NAPS: waits for the exit code while somebody is there to write it.
 sf_code() {
   sf_left=$1
   until [ -s "$sf_run/code" ]; do
@@ -68,21 +69,20 @@ sf_stream() {
   echo .
 }
 
-sf_size=0
-sf_measure() {
-  sf_size=0
-  if [ -s "$1" ]; then sf_size=$(($(wc -c <"$1"))); fi
-}
-
 # sf_answer NONCE: one line of facts, then both streams.
 sf_answer() {
   sf_exit=- sf_how=itself sf_sent=-
   [ -s "$sf_run/code" ] && read -r sf_exit <"$sf_run/code"
   [ -s "$sf_run/how" ] && read -r sf_how <"$sf_run/how"
   [ -s "$sf_run/sent" ] && read -r sf_sent <"$sf_run/sent"
-  sf_measure "$sf_run/out" && sf_out=$sf_size
-  sf_measure "$sf_run/err" && sf_err=$sf_size
-  echo "sandferry $1 $sf_how $sf_exit $sf_sent $sf_out $sf_err"
+  sf_out=0 sf_err=0 sf_nonce=$1
+  if [ -s "$sf_run/out" ] || [ -s "$sf_run/err" ]; then
+    # shellcheck disable=SC2046 # fields; our directory has no blanks in its name
+    set -- $(cd "$sf_run" && wc -c out err 2>/dev/null)
+    [ "${2-}" = out ] && sf_out=$1 && shift 2
+    [ "${2-}" = err ] && sf_err=$1
+  fi
+  echo "sandferry $sf_nonce $sf_how $sf_exit $sf_sent $sf_out $sf_err"
   sf_stream "$sf_run/out" "$sf_out"
   sf_stream "$sf_run/err" "$sf_err"
 }
@@ -90,24 +90,22 @@ sf_answer() {
 case $1 in
 # DIRECTORY NONCE SECONDS GRACE CONFIRM LIMIT CWD ANSWERED: runs the command, or waits for the one that runs.
 start)
-  sf_mask=$(umask)
-  umask 077
-  [ "$9" = - ] || rm -rf -- "$2/run/$9"
-  if sf_why=$(mkdir -- "$sf_run" 2>&1); then
+  if mkdir -m 700 -- "$sf_run" 2>/dev/null; then
     # In the foreground: a command in the background of sh ignores SIGINT and SIGQUIT for ever.
-    setsid /bin/sh -c "$sf_self" sandferry supervise "$2" "$3" "$4" "$5" "$6" "$7" "$8" "$sf_mask" \
+    setsid /bin/sh -c "$sf_self" sandferry supervise "$2" "$3" "$4" "$5" "$6" "$7" "$8" "$9" \
       </dev/null >/dev/null 2>&1
   elif [ ! -d "$sf_run" ]; then
+    sf_why=$(mkdir -- "$sf_run" 2>&1)
     echo "sandferry $3 refused - - ${#sf_why} 0"
     printf %s "$sf_why" | base64
     printf '.\n.\n'
     exit
   else
-    sf_tries=50
+    sf_tries=100
     until [ -s "$sf_run/code" ]; do
       if read -r sf_pid sf_first 2>/dev/null <"$sf_run/supervisor" && sf_born "$sf_pid" &&
         [ "$sf_start" = "$sf_first" ]; then
-        sf_tries=20
+        sf_tries=40
       fi
       [ "$sf_tries" -gt 0 ] || break # nobody is left who could say how it ended
       sf_tries=$((sf_tries - 1))
@@ -116,7 +114,7 @@ start)
   fi
   sf_answer "$3"
   ;;
-# DIRECTORY NONCE SECONDS GRACE CONFIRM LIMIT CWD MASK: runs the command, ends it at its limits, records its end.
+# DIRECTORY NONCE SECONDS GRACE CONFIRM LIMIT CWD ANSWERED: runs the command, ends it at its limits, records its end.
 supervise)
   sf_born $$ && echo "$$ $sf_start" >"$sf_run/supervisor"
   sf_in=/dev/null
@@ -127,9 +125,10 @@ supervise)
   fi
   unset SANDFERRY_STDIN
   (
+    [ "$9" = - ] || rm -rf -- "$2/run/$9" # whose answer has arrived
     sf_ticks=$(($4 * 10))
     while [ "$sf_ticks" -gt 0 ]; do
-      sf_nap
+      sleep 0.1 2>/dev/null || sleep 1
       [ ! -s "$sf_run/code" ] || exit
       if [ -n "$(find "$sf_run/out" "$sf_run/err" -size "+${7}c")" ]; then
         echo output_limit >"$sf_run/how"
@@ -142,7 +141,7 @@ supervise)
     read -r sf_leader sf_first <"$sf_run/leader" && sf_end "$5" "$6"
   ) &
   sf_monitor=$!
-  setsid /bin/sh -c "$sf_self" sandferry begin "$2" "$3" "$8" "$9" \
+  setsid /bin/sh -c "$sf_self" sandferry begin "$2" "$3" "$8" \
     <"$sf_in" >"$sf_run/out" 2>"$sf_run/err"
   sf_exit=$?
   sf_how=
@@ -154,7 +153,7 @@ supervise)
   [ "$sf_in" = /dev/null ] || rm -f -- "$sf_in"
   echo "$sf_exit" >"$sf_run/code"
   ;;
-# DIRECTORY NONCE CWD MASK: becomes the command. Exits 125 when it cannot begin, 126 when the directory or the
+# DIRECTORY NONCE CWD: becomes the command. Exits 125 when it cannot begin, 126 when the directory or the
 # program cannot be used, 127 when there is no program.
 begin)
   set -C # end may have been here first: then the record exists, and nothing begins
@@ -166,7 +165,6 @@ begin)
     rm -f -- "$2/up/$3.job"
   fi
   cd -- "$4" || exit 126
-  umask "$5"
   PATH=$SANDFERRY_PATH
   unset SANDFERRY_LAUNCHER SANDFERRY_JOB SANDFERRY_PATH OLDPWD
   # shellcheck source=/dev/null
@@ -176,21 +174,20 @@ begin)
   ;;
 # DIRECTORY NONCE GRACE CONFIRM: ends the command and answers; one that has not begun never will.
 end)
-  umask 077
-  mkdir -p -- "$sf_run"
+  mkdir -m 700 -- "$sf_run" 2>/dev/null
   if [ ! -s "$sf_run/code" ]; then
     echo ended >"$sf_run/how"
     if (set -C && : >"$sf_run/leader") 2>/dev/null; then
       [ -f "$sf_run/supervisor" ] || echo 125 >"$sf_run/code"
     else
-      sf_tries=20
+      sf_tries=40
       until read -r sf_leader sf_first 2>/dev/null <"$sf_run/leader" || [ "$sf_tries" -le 0 ]; do
         sf_tries=$((sf_tries - 1))
         sf_nap
       done
       if [ -z "${sf_first-}" ] || ! sf_end "$4" "$5"; then echo unconfirmed >"$sf_run/how"; fi
     fi
-    sf_code 20
+    sf_code 40
   fi
   sf_answer "$3"
   ;;
