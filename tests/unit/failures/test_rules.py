@@ -5,7 +5,8 @@ import pytest
 
 from worker.failures.classify import ALL_RULES, classify
 from worker.failures.model import Category, Credential, EndedBy, Failure
-from worker.failures.rules import Rule, first, shape
+from worker.failures.rules import Rule, first
+from worker.failures.shapes import shape
 
 
 def failure(text: str = "", **facts: object) -> Failure:

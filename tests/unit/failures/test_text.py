@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from worker.failures.classify import classify
 from worker.failures.model import Category, Failure
-from worker.failures.text import KEPT, normalise, status_in
+from worker.failures.status import status_in
+from worker.failures.text import KEPT, normalise
 
 
 def judged(text: str) -> Category:
