@@ -21,10 +21,11 @@ log = logs.logger(__name__)
 QUEUES = ("clone", "copy_back", "dispatch", "lifecycle", "maintenance")
 ROUTES = {
     "sandbox.clone": {"queue": "clone"},
+    "workspace.copy_back": {"queue": "copy_back"},
     "sandbox.*": {"queue": "lifecycle"},
     "maintenance.*": {"queue": "maintenance"},
 }
-TASKS = ("tasks.clone.task", "tasks.lifecycle.task", "tasks.maintenance.task")
+TASKS = ("tasks.clone.task", "tasks.copy_back.task", "tasks.lifecycle.task", "tasks.maintenance.task")
 
 HARD_LIMIT_MARGIN = 120.0
 """Seconds past the longest deadline after which the pool kills a body; our own deadlines come first."""

@@ -15,6 +15,10 @@ Names = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated list."""
 
 
+Places = Annotated[dict[str, str], NoDecode]
+"""Comma-separated pairs ``name=place``."""
+
+
 class Settings(BaseSettings):
     """Every setting, its unit and its default."""
 
@@ -77,6 +81,16 @@ class Settings(BaseSettings):
     docker_network: str = "bridge"
     """Network of every sandbox, as `docker run --network` takes it."""
 
+    # What comes back.
+    artifact_stores: Places = Field(default_factory=lambda: {"default": "file:///var/lib/sandferry/artifacts"})
+    """``name=URL`` pairs, comma-separated; URLs of fsspec (``s3://bucket/path``). Requests give the name."""
+    host_repositories: Places = Field(default_factory=dict)
+    """``name=/path`` pairs, comma-separated: git repositories that a copy-back may deliver to."""
+    unsafe_links: Literal["refuse", "report"] = "refuse"
+    """What becomes of a copy-back with symbolic links that lead out of its tree; ``report`` takes and counts them."""
+    scratch_dir: Path | None = None
+    """Where a worker unpacks and checks what comes back; the system's temporary directory by default."""
+
     # Git.
     http_hosts: Names = ()
     """``host`` or ``host:port`` for which plain http is allowed. Tokens travel in the clear to them."""
@@ -119,7 +133,12 @@ class Settings(BaseSettings):
         for name in ("docker_images", "http_hosts"):
             value = values.get(name)
             if isinstance(value, str):
-                values[name] = tuple(part.strip() for part in value.split(",") if part.strip())
+                values[name] = tuple(_parts(value))
+        for name in ("artifact_stores", "host_repositories"):
+            value = values.get(name)
+            if isinstance(value, str):
+                pairs = [part.partition("=") for part in _parts(value)]
+                values[name] = {key.strip(): place.strip() for key, _, place in pairs}
         return values
 
     @model_validator(mode="after")
@@ -145,6 +164,10 @@ class Settings(BaseSettings):
     def results_url(self) -> str:
         """Where Celery keeps results."""
         return self.result_backend or self.records_url
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def is_redis(url: str) -> bool:

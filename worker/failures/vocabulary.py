@@ -51,7 +51,8 @@ FIELDS = words("""
     repository_url repository_host repository_owner repository_name ref ref_branch ref_tag ref_commit depth
     single_branch submodules lfs filter credential credential_kind credential_box credential_installation_id
     credential_username after after_keep after_release after_ttl env argv path url owner name deadline ttl
-    seconds attempts host_repository artifact_store artifact branch
+    seconds attempts host_repository artifact_store artifact branch commit baseline origin include exclude max_file
+    quiesce on_loss store deliver deliver_repository deliver_branch recovers key base
 """)
 """Names of request fields, dots written as underscores."""
 

@@ -11,12 +11,14 @@ from worker.settings import Settings, settings
 from worker.stores.attempts import AttemptStore
 from worker.stores.diagnostics import DiagnosticsStore
 from worker.stores.events import EventStore
+from worker.stores.operations import OperationStore
 from worker.stores.redis import Client, connect
 from worker.stores.sandboxes import SandboxRegistry
 
 if TYPE_CHECKING:
     from worker.secrets.github import GitHubApp
     from worker.secrets.keys import KeyRing
+    from worker.stores.artifacts import ArtifactStore
 
 
 log = logger(__name__)
@@ -94,6 +96,20 @@ class Services:
         return GitHubApp(
             config.github_app_id, key, config.github_api_url, proxy=config.git_proxy, ca_file=config.github_ca_file
         )
+
+    @cached_property
+    def operations(self) -> OperationStore:
+        """The records of copy-backs."""
+        config = self.settings
+        return OperationStore(
+            self.client, prefix=config.key_prefix, lease=config.lease * 2, record_ttl=config.events_ttl
+        )
+
+    def artifact_store(self, name: str) -> "ArtifactStore":
+        """The store that the operator calls ``name``. Raises InvalidRequest when there is none."""
+        from worker.stores.artifacts import artifact_store  # noqa: PLC0415 - worker memory is budgeted
+
+        return artifact_store(self.settings.artifact_stores, name)
 
     @cached_property
     def diagnostics(self) -> DiagnosticsStore:
