@@ -47,7 +47,7 @@ AUTH_RULES = (
         name="prompt_disabled",
         category=Category.AUTH_DENIED,
         reason="credential_missing",
-        why="git has nothing (more) to offer; with a token in a header a 401 says the same (facts 5.1)",
+        why="git has nothing (more) to offer; with a token in a header a 401 says the same (measured)",
         example="fatal: could not read Username for 'https://github.com': terminal prompts disabled",
         text=shape(
             "could not read (?:username|password)",
@@ -64,7 +64,7 @@ AUTH_RULES = (
         name="repository_not_found",
         category=Category.NOT_FOUND,
         reason="repository_not_found",
-        why="git with and without a body (facts 5.1); hosts hide what a credential may not see as absent",
+        why="git with and without a body (measured); hosts hide what a credential may not see as absent",
         example="fatal: repository 'https://github.com/owner/repo/' not found",
         text=shape(
             r"repository '[^'\n]{1,400}' (?:not found|does not exist)",
@@ -98,7 +98,7 @@ AUTH_RULES = (
             "not allowed to push",
             "access forbidden",
             r"(?:you are|you're|user is|is) not (?:allowed|permitted|authorized) to",
-            r"(?:do|does|did) not have (?:the )?(?:required |necessary |sufficient |enough )?(?:permissions?|access|rights|privileges) (?:to|for|on)",
+            r"(?:do|does|did) not have [^\n]{0,40}(?:permissions?|access|rights|privileges) (?:to|for|on)\b",
             r"(?:need|requires?|missing required|lacks) [^\n]{0,60}permissions?\b",
             "not permitted on",
             r"(?:deploy key|key you are authenticating with) (?:is|has been marked as) read[ -]only",

@@ -13,8 +13,10 @@ from worker.failures.echo_rules import ECHO_RULES
 from worker.failures.ending_rules import ENDING_RULES
 from worker.failures.exception_rules import EXCEPTION_RULES
 from worker.failures.git_rules import GIT_RULES
+from worker.failures.git_state_rules import GIT_STATE_RULES
 from worker.failures.github_rules import GITHUB_RULES
 from worker.failures.http_rules import HTTP_RULES
+from worker.failures.image_rules import IMAGE_RULES
 from worker.failures.integrity_rules import INTEGRITY_RULES
 from worker.failures.model import Category, Credential, Failure
 from worker.failures.network_rules import NETWORK_RULES
@@ -31,9 +33,11 @@ ALL_RULES: tuple[Rule, ...] = (
     *GITHUB_RULES,
     *DISK_RULES,
     *INTEGRITY_RULES,
+    *GIT_STATE_RULES,
     *GIT_RULES,
     *DAYTONA_RULES,
     *E2B_RULES,
+    *IMAGE_RULES,
     *DOCKER_RULES,
     *AUTH_RULES,
     *TLS_RULES,

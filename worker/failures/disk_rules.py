@@ -190,7 +190,8 @@ DISK_RULES = (
         example="tar: po/Rules-quot: Cannot open: Permission denied",
         text=shape(
             r"(?:cannot|can't|could not|couldn't|unable to|failed to|error) [^\n]{0,300}: permission denied",
-            r"\b(?:open|mkdir|stat|lstat|unlinkat|rename|remove|chmod|chown|fork/exec|symlink) [^\n]{1,300}: permission denied",
+            r"\b(?:open|mkdir|stat|lstat|unlinkat|rename|remove|chmod|chown|fork/exec|symlink) "
+            r"[^\n]{1,300}: permission denied",
             r": line \d{1,6}: [^\n]{1,300}: permission denied",
             r"^(?:rm|cp|mv|ln|tar|cat|touch|find|ls|bash|sh): [^\n]{1,300}: permission denied",
             "errno 13] permission denied",

@@ -27,7 +27,8 @@ E2B_RULES = (
             r"killed or reached its (?:end of life|timeout)",
             r"sandbox [^\n:]{0,80}(?:is not running|does not exist|doesn't exist|no longer exists)",
             r"sandbox [^\n:]{0,80}has been (?:killed|deleted|destroyed|removed|terminated|evicted)",
-            r"sandbox [^\n:]{0,80}(?:was evicted|was killed|was deleted|is destroyed|already (?:destroyed|deleted|terminated))",
+            r"sandbox [^\n:]{0,80}(?:was (?:evicted|killed|deleted)|is destroyed)",
+            r"sandbox [^\n:]{0,80}already (?:destroyed|deleted|terminated)",
         ),
     ),
     Rule(

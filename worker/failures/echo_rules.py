@@ -91,7 +91,7 @@ ECHO_RULES = (
             "updates were rejected",
             r"\(fetch first\)",
             r"\(stale info\)",
-            r"\[remote rejected\][^\n]{0,300}\((?:cannot lock|failed to update|incorrect old|already exists|reference already)",
+            r"\[remote rejected\][^\n]{0,300}\((?:cannot lock|failed to update|incorrect old|already|reference al)",
         ),
     ),
     Rule(

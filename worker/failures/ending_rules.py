@@ -121,7 +121,7 @@ ENDING_RULES = (
         name="timeout_program",
         category=Category.TIMEOUT_AMBIGUOUS,
         reason="command_timeout",
-        why="timeout(1) exits with 124 when it ended its command (facts: measured in a container)",
+        why="timeout(1) exits with 124 when it ended its command (measured in a container)",
         example=_run(exit_code=124),
         exit_codes=(124,),
     ),

@@ -9,7 +9,7 @@ NETWORK_RULES = (
         name="dns",
         category=Category.TRANSIENT_NETWORK,
         reason="dns",
-        why="curl 6, glibc, BSD, Windows, Node, Go, Rust and Java on a name that does not resolve (facts 5.1)",
+        why="curl 6, glibc, BSD, Windows, Node, Go, Rust and Java on a name that does not resolve (measured)",
         example="fatal: unable to access 'https://github.com/o/r/': Could not resolve host: github.com",
         text=shape(
             r"could(?: not|n't) (?:doh-)?resolve (?:host|proxy)",
@@ -39,7 +39,7 @@ NETWORK_RULES = (
         name="not_connected",
         category=Category.TRANSIENT_NETWORK,
         reason="connect_failed",
-        why="no connection, so nothing was sent (facts 5.1: curl says no `refused`); curl, ssh, Python, Go, Node, Windows",
+        why="no connection, so nothing was sent (curl says no `refused`); curl, ssh, Python, Go, Node, Windows",
         example="Failed to connect to github.com port 443 after 1 ms: Couldn't connect to server",
         text=shape(
             "connection refused",
@@ -138,7 +138,7 @@ NETWORK_RULES = (
         name="reset",
         category=Category.TRANSIENT_NETWORK,
         reason="connection_reset",
-        why="a connection that was there and broke (facts 5.1): errno, ssh, curl, Python, Go, Node",
+        why="a connection that was there and broke (measured): errno, ssh, curl, Python, Go, Node",
         example="fatal: unable to access 'https://github.com/o/r/': Recv failure: Connection reset by peer",
         text=shape(
             r"connection (?:was |has been )?(?:reset|aborted|forcibly closed|lost|corrupted)",

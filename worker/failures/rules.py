@@ -10,7 +10,6 @@ from worker.failures.status import status_in
 from worker.failures.text import masked, plain, types_in
 from worker.failures.vocabulary import short_name
 
-
 _CONDITIONS = (
     ("ended_by", "ended_by"),
     ("signal", "signals"),

@@ -84,6 +84,11 @@ def decide(
     return _verdict(match, countdown=countdown)
 
 
+def waiting_helps(match: Match) -> bool:
+    """Whether time alone can mend it, whatever the job and the step."""
+    return match.category in RETRIED and match.reason not in LASTING
+
+
 def _worth_retrying(match: Match, failure: Failure, schedule: Schedule, attempt: int) -> bool:
     """Whether another attempt could help, were there time for it."""
     match match.category:
@@ -94,7 +99,7 @@ def _worth_retrying(match: Match, failure: Failure, schedule: Schedule, attempt:
         case Category.UNKNOWN:
             return failure.idempotent and attempt == 1
         case _:
-            return match.category in RETRIED and match.reason not in LASTING
+            return waiting_helps(match)
 
 
 def _countdown(match: Match, failure: Failure, schedule: Schedule, attempt: int, met: int) -> float | None:

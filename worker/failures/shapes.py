@@ -5,9 +5,10 @@ character, a regular expression some hundred, so a pattern is tried only where i
 """
 
 import re
+from functools import cache
 
 _QUANTIFIERS = "?*{"
-_BREAKS = "^$."
+_BREAKS = "^$.+"
 _GROUP_OR_CLASS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|[()]", re.DOTALL)
 
 
@@ -21,12 +22,12 @@ class Shape:
 
     def __init__(self, *alternatives: str) -> None:
         self.pattern = "|".join(alternatives)
-        self._tests = tuple((literal_of(each), _compiled(each)) for each in alternatives)
+        self._tests = tuple((literal_of(each), None if _is_plain(each) else each) for each in alternatives)
 
     def search(self, text: str) -> bool:
         """Whether one of the wordings stands in ``text``."""
-        for literal, pattern in self._tests:  # no generator: this is the innermost loop of all
-            if literal in text and (pattern is None or pattern.search(text)):
+        for literal, alternative in self._tests:  # no generator: this is the innermost loop of all
+            if literal in text and (alternative is None or compiled(alternative).search(text)):
                 return True
         return False
 
@@ -36,19 +37,21 @@ def shape(*alternatives: str) -> Shape:
     return Shape(*alternatives)
 
 
-def _compiled(alternative: str) -> re.Pattern[str] | None:
-    """A pattern, or ``None`` for plain text: its own literal says all."""
-    return None if re.escape(alternative) == _escaped(alternative) else re.compile(alternative, re.MULTILINE)
+@cache
+def compiled(alternative: str) -> re.Pattern[str]:
+    """The pattern of an alternative; compiled when its literal is first met, which most never are."""
+    return re.compile(alternative, re.MULTILINE)
 
 
-def _escaped(alternative: str) -> str:
-    """``alternative`` with what ``re.escape`` escapes needlessly; equal to it when nothing is special."""
-    return re.sub(r"([ \-#&~])", r"\\\1", alternative)
+def _is_plain(alternative: str) -> bool:
+    """Whether it is plain text, whose own literal says all (``re.escape`` escapes five signs needlessly)."""
+    return re.escape(alternative) == re.sub(r"([ \-#&~])", r"\\\1", alternative)
 
 
 def literal_of(pattern: str) -> str:
     """The longest text that every match of ``pattern`` contains; empty when there is none."""
-    runs, run, place = [], "", 0
+    runs: list[str] = []
+    run, place = "", 0
     while place < len(pattern):
         char = pattern[place]
         if char == "|":
@@ -60,12 +63,11 @@ def literal_of(pattern: str) -> str:
             runs, run, place = [*runs, run[:-1]], "", pattern.index(optional, place) + 1
         elif char in _BREAKS:
             runs, run, place = [*runs, run], "", place + 1
-        elif char == "+":
-            runs, run, place = [*runs, run], "", place + 1
         else:
             place += char == "\\"
             run, place = run + pattern[place], place + 1
-    return max([*runs, run], key=len)
+    runs.append(run)
+    return max(runs, key=len)
 
 
 def _behind(pattern: str, place: int) -> int:

@@ -52,7 +52,7 @@ TLS_RULES = (
         category=Category.TRANSIENT_NETWORK,
         reason="connection_reset",
         why="OpenSSL, GnuTLS, LibreSSL, Schannel, libgit2, pyOpenSSL: the peer left in the middle of TLS",
-        example="fatal: unable to access 'https://github.com/o/r/': gnutls_handshake() failed: Error in the pull function.",
+        example="fatal: unable to access 'x': gnutls_handshake() failed: Error in the pull function.",
         text=shape(
             r"unexpected[_ ]eof[_ ]while[_ ]reading",
             "eof occurred in violation of protocol",
@@ -73,7 +73,7 @@ TLS_RULES = (
             r"ssl_(?:read|write)(?:\(\))?: ",
             "ssl_shutdown",
             r"alert[_ ]internal[_ ]error",
-            r"schannel: (?:failed to (?:receive|send)|server closed|recv|next initializesecuritycontext failed: sec_e_ill)",
+            r"schannel: (?:failed to (?:receive|send)|server closed|recv)",
             "ssl/tls connection failed",
         ),
     ),

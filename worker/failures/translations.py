@@ -83,9 +83,7 @@ TRANSLATIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "ya existe y no es un directorio vacío",
             "já existe e é pasta vazia nenhuma",
             "já existe e não é um diretório vazio",
-            "已经存在，并且不是一个空目录",
             "已经存在, 并且不是一个空目录",
-            "已經存在，並且不是一個空目錄",
             "已經存在, 並且不是一個空目錄",
         ),
         "remote branch x not found in upstream": (
@@ -286,7 +284,18 @@ TRANSLATIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """English -> its translations, lower case."""
 
 _PUNCTUATION = str.maketrans(
-    {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\uff1a": ": ", "\uff08": "(", "\uff09": ")"}
+    {
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\uff08": "(",
+        "\uff09": ")",
+        "\uff0c": ", ",
+        "\uff1a": ": ",
+        "\uff1b": "; ",
+        "\u3002": ". ",
+    }
 )
 
 
