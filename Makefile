@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench docs lock help clean
+.PHONY: demo test lint bench corpus docs lock help clean
 
 demo: $(STAMP) ## Show a worker clone a private repository through a token GitHub does not know yet (15 s)
 	@$(BIN)/sandferry demo
@@ -27,6 +27,9 @@ lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 
 bench: $(STAMP) ## Measure against peers, side by side; one JSON object a line
 	@$(BIN)/python -m tests.benchmarks
+
+corpus: $(STAMP) ## Judge the corpus of public failures beside others: accuracy, false and missed retries
+	@$(BIN)/python -m tests.corpus
 
 docs: $(STAMP) ## Write what is generated in docs: JSON Schemas, settings, failure rules
 	@$(BIN)/python docs/generate.py

@@ -22,6 +22,7 @@ from worker.failures.model import Category, Credential, Failure
 from worker.failures.network_rules import NETWORK_RULES
 from worker.failures.rules import Rule, first
 from worker.failures.tls_rules import TLS_RULES
+from worker.failures.transfer_rules import TRANSFER_RULES
 
 HORIZON = 60.0
 """Seconds for which a freshly minted token may be unknown to some of GitHub's servers (design, section 2)."""
@@ -32,6 +33,8 @@ ALL_RULES: tuple[Rule, ...] = (
     # Known messages. What is most specific first: a root cause before what it leads to.
     *GITHUB_RULES,
     *DISK_RULES,
+    *TLS_RULES,
+    *TRANSFER_RULES,
     *INTEGRITY_RULES,
     *GIT_STATE_RULES,
     *GIT_RULES,
@@ -40,7 +43,6 @@ ALL_RULES: tuple[Rule, ...] = (
     *IMAGE_RULES,
     *DOCKER_RULES,
     *AUTH_RULES,
-    *TLS_RULES,
     *NETWORK_RULES,
     *CONTEXT_RULES,
     # The HTTP status, then messages that only echo a cause which nobody has named so far.

@@ -65,6 +65,9 @@ DISK_RULES = (
             r"thin pool has \d{1,12} free",
             "write error: no space",
             "insufficient storage",
+            "failed writing received data to disk",
+            "failure writing output to destination",
+            r"\bcurl:? \(?23\b",
         ),
     ),
     Rule(
@@ -151,12 +154,20 @@ DISK_RULES = (
         ),
     ),
     Rule(
+        name="child_crashed",
+        category=Category.UNKNOWN,
+        reason="crashed",
+        why="git and shells on a child that a fault or somebody else ended; what it left undone is the echo",
+        example="error: git-remote-https died of signal 11",
+        text=shape(r"died of signal (?:1|2|3|4|6|7|8|11|15)\b", "segmentation fault", "core dumped", "bus error"),
+    ),
+    Rule(
         name="file_not_written",
         category=Category.RESOURCE_EXHAUSTED,
         reason="disk_full",
         why="git-lfs leaves out strerror; a file that cannot be written in a fresh clone lacks room",
         example="error: unable to write file dsm2.tif\nfatal: dsm_1.tif: smudge filter lfs failed",
-        text=shape(r"unable to write file [^\n:]{1,400}$"),
+        text=shape(r"unable to write file [^\n:]{1,400}$", r"(?:unable to|could not) write new index file"),
     ),
     Rule(
         name="read_only",
@@ -202,6 +213,9 @@ DISK_RULES = (
             "cannot change ownership",
             "cannot change mode",
             "docker daemon socket",
+            r"\.sock: connect: permission denied",
+            r"permissionerror\(13",
+            "bad owner or permissions",
         ),
     ),
 )

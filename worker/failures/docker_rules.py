@@ -12,7 +12,7 @@ DOCKER_RULES = (
         why="Docker Engine: 404 for a container that was removed",
         example='404 Client Error for http+docker://localhost/v1.41/exec: Not Found ("No such container: 302cbd0948")',
         text=shape(
-            "no such container",
+            r"no such container(?!:path)",
             r"no such exec(?: instance)?\b",
             "dead or marked for removal",
         ),
@@ -94,6 +94,7 @@ DOCKER_RULES = (
             "invalid mount",
             "port is already allocated",
             "address already in use",
+            "eaddrinuse",
             "error starting userland proxy",
             "invalid reference format",
             "repository name must be",
@@ -174,5 +175,13 @@ DOCKER_RULES = (
             "unable to open database file",
             "failed to remove root filesystem",
         ),
+    ),
+    Rule(
+        name="docker_path_missing",
+        category=Category.NOT_FOUND,
+        reason="not_found",
+        why="docker cp: the container is there, the path is not",
+        example="Error: No such container:path: web:/nowhere",
+        text=shape("no such container:path", "could not find the file"),
     ),
 )

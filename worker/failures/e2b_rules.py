@@ -24,6 +24,7 @@ E2B_RULES = (
             r"sandbox [^\n:]{0,80}(?:wasn't|isn't) (?:found|running)",
             "likely due to sandbox timeout",
             "sandbox is probably not running",
+            r"sandbox [^\n:]{0,80}is paused",
             r"killed or reached its (?:end of life|timeout)",
             r"sandbox [^\n:]{0,80}(?:is not running|does not exist|doesn't exist|no longer exists)",
             r"sandbox [^\n:]{0,80}has been (?:killed|deleted|destroyed|removed|terminated|evicted)",

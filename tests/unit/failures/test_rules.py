@@ -69,7 +69,7 @@ class TestGitStderr:
             (
                 "fatal: unable to access 'x': Recv failure: Connection reset by peer",
                 Category.TRANSIENT_NETWORK,
-                "reset",
+                "transfer_broken",
             ),
             (
                 "fatal: unable to access 'x': Failed to connect to h port 1 after 0 ms: Couldn't connect to server",
