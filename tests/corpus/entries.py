@@ -14,7 +14,7 @@ from worker.failures.explanation import Explanation, explain
 from worker.failures.model import Category, Failure
 
 HERE = Path(__file__).resolve().parent
-FILES = ("failures.jsonl", "reports.jsonl", "reports2.jsonl")
+FILES = ("failures.jsonl", "reports.jsonl", "reports2.jsonl", "reports3.jsonl")
 
 
 @dataclass(frozen=True)

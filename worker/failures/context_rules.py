@@ -1,6 +1,6 @@
 """Go's and gRPC's contexts: deadlines and calls whose caller gave up; the root stands in other rules."""
 
-from worker.failures.model import Category
+from worker.failures.model import Category, Failure
 from worker.failures.rules import Rule
 from worker.failures.shapes import shape
 
@@ -27,5 +27,16 @@ CONTEXT_RULES = (
         why="Go's word for a call whose caller gave up",
         example="error: Initial deploy failed: context canceled",
         text=shape(r"context cancell?ed", r"operation (?:was )?cancell?ed", "softtimelimitexceeded"),
+    ),
+    Rule(
+        name="engine_words",
+        category=Category.UNKNOWN,
+        reason="provider_error",
+        why="Docker Engine: it answers 500 to what it cannot do at all as well as to what it cannot do now",
+        example=Failure(
+            operation="clone", stage="create", http_status=500, text="Error response from daemon: nothing we know"
+        ),
+        text=shape(r"error response from daemon: (?![^\n]{0,400}(?:http status|server error|unavailable|gateway))"),
+        statuses=(500,),
     ),
 )

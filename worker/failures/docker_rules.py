@@ -184,4 +184,12 @@ DOCKER_RULES = (
         example="Error: No such container:path: web:/nowhere",
         text=shape("no such container:path", "could not find the file"),
     ),
+    Rule(
+        name="docker_state",
+        category=Category.INVALID_REQUEST,
+        reason="bad_request",
+        why="Docker Engine: 304 and 409 for a change that is no change",
+        example="Error response from daemon: Container web is already paused",
+        text=shape(r"container [^\n]{0,100}is (?:already|not) (?:paused|started|stopped|running)"),
+    ),
 )

@@ -132,7 +132,7 @@ ECHO_RULES = (
             "the remote end hung up",
             "early eof",
             "rpc failed",
-            r"unexpected eof\b",
+            r"unexpected eof\b(?! while (?:parsing|looking))",
             r"died of signal 13\b",
             "error sending request",
             "index-pack failed",

@@ -138,6 +138,14 @@ NETWORK_RULES = (
         ),
     ),
     Rule(
+        name="closed_by_server",
+        category=Category.TRANSIENT_SERVER,
+        reason="hung_up",
+        why="ssh: a session that stood and that the server ended",
+        example="Connection to github.com closed by remote host.",
+        text=shape(r"connection to [^\n]{1,255} closed by remote host"),
+    ),
+    Rule(
         name="reset",
         category=Category.TRANSIENT_NETWORK,
         reason="connection_reset",

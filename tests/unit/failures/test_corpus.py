@@ -7,18 +7,13 @@ import pytest
 from tests.corpus.baselines import BASELINES
 from tests.corpus.entries import ENTRIES, FILES, HERE
 from tests.corpus.report import DECIDERS, FINAL, firm, lines, score
-from worker.failures.model import Category
 
 
 @pytest.mark.parametrize("entry", firm(), ids=lambda entry: entry.id)
 def test_category_and_retry_are_right(entry):
     known = entry.judged
     assert known.retry is entry.retry, f"{known.match.rule}: {entry.why}"
-    assert known.match.category in {entry.expected, *ALSO_RIGHT.get(entry.id, ())}, f"{known.match.rule}: {entry.why}"
-
-
-ALSO_RIGHT = {"c163": {Category.TRANSIENT_NETWORK}}
-"""Entries with two right names: a connection `closed by remote host` is the server's act and the network's news."""
+    assert known.match.category is entry.expected, f"{known.match.rule}: {entry.why}"
 
 
 def test_arguable_entries_are_reported_and_mostly_shared(record_property):
