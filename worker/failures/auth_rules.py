@@ -76,6 +76,7 @@ AUTH_RULES = (
             r"repository [^\s]{1,200} not found",
             "repository does not exist",
             "project you were looking for could not be found",
+            "could not be found or you don't have permission",
             "does not exist or you do not have permission",
             "doesn't exist or you don't have permission",
             "tf401019",

@@ -26,7 +26,13 @@ CONTEXT_RULES = (
         reason="cancelled",
         why="Go's word for a call whose caller gave up",
         example="error: Initial deploy failed: context canceled",
-        text=shape(r"context cancell?ed", r"operation (?:was )?cancell?ed", "softtimelimitexceeded"),
+        text=shape(
+            r"context cancell?ed",
+            r"operation (?:was )?cancell?ed",
+            "softtimelimitexceeded",
+            "cancellederror",
+            "keyboardinterrupt",
+        ),
     ),
     Rule(
         name="engine_words",

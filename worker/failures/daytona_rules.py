@@ -57,6 +57,7 @@ DAYTONA_RULES = (
         text=shape(
             r"(?:cpu|memory|disk|storage|gpu|sandbox|concurren[a-z]{1,6}|resource|plan|account|snapshot)"
             r"(?: [a-z]{1,20}){0,3} limit (?:exceeded|reached|hit)",
+            r"total [a-z]{1,20} quota exceeded",
             r"(?:exceeds|exceeded|reached) (?:the |your )?maximum allowed",
             r"(?:exceeds|exceeded|reached) (?:the |your )?maximum number",
             "maximum number of concurrent",

@@ -76,7 +76,7 @@ DISK_RULES = (
         reason="disk_quota",
         why="strerror(EDQUOT)",
         example="tar: big: Cannot write: Disk quota exceeded",
-        text=shape(r"(?:disk|storage|inode|user) quota exceeded", r"\bedquot\b", r"quota exceeded \(disk"),
+        text=shape(r"(?<!total )(?:disk|storage|inode|user) quota exceeded", r"\bedquot\b", r"quota exceeded \(disk"),
     ),
     Rule(
         name="remote_out_of_memory",

@@ -31,6 +31,7 @@ DOCKER_RULES = (
             "process not found for container",
             "executing setns process",
             "container is stopped",
+            "container not running",
             r"non[- ]running container",
             "init process is not running",
             "task not found: not found",

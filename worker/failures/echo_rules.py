@@ -137,6 +137,7 @@ ECHO_RULES = (
             "error sending request",
             "index-pack failed",
             "invalid index-pack output",
+            "expected flush after ref listing",
             "fetch failed",
             "unable to write request to remote",
             "unable to write to remote",

@@ -52,6 +52,7 @@ GIT_RULES = (
             "reference is not a tree",
             "ambiguous argument",
             "no commit found for sha",
+            "could not parse object",
             r"bad revision",
             "needed a single revision",
             r"(?:not a valid|invalid) object name",

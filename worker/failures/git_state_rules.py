@@ -161,8 +161,15 @@ GIT_STATE_RULES = (
         name="identity",
         category=Category.INVALID_REQUEST,
         reason="bad_request",
-        why="git commit without a name",
+        why="git on settings that it cannot work with",
         example="*** Please tell me who you are.\nfatal: unable to auto-detect email address",
-        text=shape("tell me who you are", "unable to auto-detect email", r"empty ident name", "nothing to commit"),
+        text=shape(
+            "tell me who you are",
+            "unable to auto-detect email",
+            "empty ident name",
+            "nothing to commit",
+            "bad config",
+            r"bad [a-z]{1,20} config value",
+        ),
     ),
 )

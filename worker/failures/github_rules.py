@@ -27,6 +27,7 @@ GITHUB_RULES = (
             "throttled",
             "throttling",
             "retry your request again later",
+            r"^(?:remote: )?retry later$",
             "due to exceeding usage of resource",
             "exceeded maxstartups",
         ),

@@ -91,7 +91,7 @@ INTEGRITY_RULES = (
             r"index file (?:corrupt|smaller than expected)",
             r"bad (?:index file )?(?:signature|sha1 signature)",
             r"unable to (?:read tree|unpack|parse object|read sha1 file|read hex)",
-            r"could not (?:parse object|read hex)",
+            "could not read hex",
             "cannot read existing object",
             "unknown object type",
             "failed to read object",

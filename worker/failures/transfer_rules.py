@@ -63,6 +63,7 @@ TRANSFER_RULES = (
             r"schannel: (?:failed to (?:receive|send)|server closed|recv)",
             "ssl/tls connection failed",
             "unable to establish ssl connection",
+            "tls connect error",
         ),
     ),
 )
