@@ -86,6 +86,7 @@ AUTH_RULES = (
             "the requested repository either does not exist",
             "git_repo_not_found",
             "no such repository",
+            "did you run git update-server-info",
             "repository for this project does not exist",
             "tf200016",
             "can't resolve repository name",

@@ -118,6 +118,14 @@ ENDING_RULES = (
         signals=("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS"),
     ),
     Rule(
+        name="crashed_exit",
+        category=Category.UNKNOWN,
+        reason="crashed",
+        why="128 + SIGABRT (6), SIGBUS (7), SIGFPE (8) or SIGSEGV (11), or Python's negative form",
+        example=_run(exit_code=139),
+        exit_codes=(134, 135, 136, 139, -6, -7, -8, -11),
+    ),
+    Rule(
         name="timeout_program",
         category=Category.TIMEOUT_AMBIGUOUS,
         reason="command_timeout",

@@ -71,6 +71,8 @@ GIT_STATE_RULES = (
             "destination path already exists",
             "exists and is not an empty directory",
             "directory not empty",
+            r"a branch named '[^'\n]{1,200}' already exists",
+            r"tag '[^'\n]{1,200}' already exists",
         ),
     ),
     Rule(
