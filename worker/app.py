@@ -19,12 +19,15 @@ from worker.stores.redis import StoreError
 log = logs.logger(__name__)
 
 QUEUES = ("clone", "copy_back", "dispatch", "lifecycle", "maintenance")
-ROUTES = {
-    "sandbox.clone": {"queue": "clone"},
-    "workspace.copy_back": {"queue": "copy_back"},
-    "sandbox.*": {"queue": "lifecycle"},
-    "maintenance.*": {"queue": "maintenance"},
+JOBS = {
+    "sandbox.clone": "clone",
+    "workspace.copy_back": "copy_back",
+    "sandbox.extend": "lifecycle",
+    "sandbox.release": "lifecycle",
+    "maintenance.sweep": "maintenance",
 }
+"""Task name -> queue."""
+ROUTES = {name: {"queue": queue} for name, queue in JOBS.items()}
 TASKS = ("tasks.clone.task", "tasks.copy_back.task", "tasks.lifecycle.task", "tasks.maintenance.task")
 
 HARD_LIMIT_MARGIN = 120.0

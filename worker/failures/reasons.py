@@ -22,7 +22,7 @@ REASONS = words("""
     bundle_header ref_refused ref_moved unsafe_tree unsafe_link too_many_objects too_many_paths object_format
     archive_unsafe digest_mismatch size_mismatch head_mismatch checkout_incomplete credential_persisted
 
-    index_lock unfinished_operation ref_missing commit_missing destination_taken dubious_ownership
+    index_lock unfinished_operation ref_missing commit_missing not_a_commit destination_taken dubious_ownership
     lfs_missing default_branch_missing borrowed_objects git_missing
     github_unreachable app_key_invalid not_set not_failed incomplete too_small too_long
     not_a_repository path_invalid conflict git_too_old submodule_invalid moved lfs_object_missing
