@@ -3,6 +3,9 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
+# Test processes: most tests wait for a server or a countdown, so more than there are cores.
+JOBS ?= 4
+TESTS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
@@ -12,8 +15,8 @@ demo: $(STAMP) ## Show a worker clone a private repository through a token GitHu
 	@$(BIN)/sandferry demo
 
 test: $(STAMP) ## Run the tests; those that need Docker are skipped where there is no engine (not in CI)
-	@echo "==> running the tests (a few minutes; Docker ones need an engine, see docs/development.md)"
-	@$(BIN)/pytest
+	@echo "==> running the tests (about ten minutes on two cores; Docker ones need an engine, see docs/development.md)"
+	@$(BIN)/python -m tests.rig.docker_engine --optional -- $(BIN)/pytest -n $(JOBS) --dist loadfile $(TESTS)
 
 lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 	@$(BIN)/ruff format --check .
