@@ -103,7 +103,8 @@ git lfs ls-files --include="$include" --exclude="$exclude" | sed -n "s/^[0-9a-f]
     while IFS= read -r path; do git check-attr filter -- "$path"; done | sed -n "/: filter: lfs$/p"
 '
 
-if [ "$lfs" = yes ]; then
+# There is nothing to pull into an empty repository, and git-lfs fails at it.
+if [ "$lfs" = yes ] && in_work rev-parse -q --verify HEAD >/dev/null; then
     stage lfs
     pointers=$(cd -- "$work" && sh -c "$fill" </dev/null) || broke git_lfs $?
     if [ "$submodules" = yes ]; then
