@@ -35,9 +35,9 @@ def _one(services: Services, kept: Kept, deadline: Deadline) -> str:
         provider = services.providers.get(kept.provider)
         ended = provider.end(kept.sandbox_id, {LABEL_RUN: kept.run_id}, deadline=deadline)
     except InvalidRequest as exc:
-        if exc.reason != "foreign_sandbox":
+        if exc.field_name != "sandbox_id":
             return _failed(kept, exc)
-        ended = False
+        ended = False  # a request named what is no sandbox of its run
     except Exception as exc:  # noqa: BLE001 - one sandbox that cannot be ended must not keep the others
         return _failed(kept, exc)
     services.sandboxes.forget(kept.provider, kept.sandbox_id)

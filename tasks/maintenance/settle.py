@@ -10,7 +10,7 @@ from worker.retrying.closed import settle
 from worker.retrying.services import Services
 from worker.retrying.task import ClassifiedTask
 from worker.stores.attempts import Record
-from worker.stores.redis import StoreError
+from worker.stores.redis import is_outage
 
 log = logger(__name__)
 
@@ -28,9 +28,10 @@ def _one(app: Celery, services: Services, record: Record) -> str:
     try:
         if isinstance(task, ClassifiedTask):
             settle(task, record)
-    except StoreError:
-        raise
-    except Exception as exc:  # noqa: BLE001 - one task that cannot be settled must not keep the others
+    except Exception as exc:
+        if is_outage(exc):
+            raise
+        # One task that cannot be settled must not keep the others.
         log.warning("not settled", settled_task_id=record.task_id, exception=type(exc).__name__)
         return "failed"
     services.attempts.settled(record.task_id)
