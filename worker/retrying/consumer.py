@@ -6,12 +6,8 @@ from typing import Any
 
 from celery.worker.consumer import Consumer
 
-from worker.failures.cause import Cause
-from worker.failures.model import Category
 from worker.observability.logs import logger
-from worker.retrying import outcome
-from worker.retrying.failed import TaskFailed
-from worker.retrying.message import NO_RUN, malformed
+from worker.retrying.message import malformed
 
 log = logger(__name__)
 _plain = logging.getLogger(__name__)
@@ -20,8 +16,7 @@ _plain = logging.getLogger(__name__)
 class LastingConsumer(Consumer):  # type: ignore[misc]  # Celery is untyped
     """Runs in the worker's main process.
 
-    What cannot be a task is refused for good, and logged without a word of it: Celery would end the worker over
-    some of it, and write down the rest.
+    What cannot be a task is refused for good, and logged without a word of it: Celery would end over some of it.
     """
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
@@ -33,28 +28,6 @@ class LastingConsumer(Consumer):  # type: ignore[misc]  # Celery is untyped
             return receive(message) if fault is None else self._refuse(message, fault)
 
         return handle
-
-    def on_unknown_message(self, body: Any, message: Any) -> None:  # noqa: ARG002 - Celery's signature
-        """Refuse what Celery does not take for a task."""
-        self._refuse(message, "headers")
-
-    def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:  # noqa: ARG002 - Celery's signature
-        """Refuse what Celery cannot read as a task."""
-        self._refuse(message, "task")
-
-    def on_decode_error(self, message: Any, exc: Exception) -> None:  # noqa: ARG002 - Celery's signature
-        """Refuse what is not JSON."""
-        self._refuse(message, "body")
-
-    def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:  # noqa: ARG002 - Celery's signature
-        """Refuse a task that this worker does not have, and tell whoever waits for it."""
-        self._refuse(message, "name")
-        payload = outcome.closed(
-            Cause.of("invalid_request", field="request", reason="unsupported"),
-            Category.INVALID_REQUEST,
-            run_id=NO_RUN,
-        )
-        self.app.backend.mark_as_failure(message.headers["id"], TaskFailed(payload))
 
     def on_connection_error_after_connected(self, exc: Exception) -> Any:
         """Celery 5.7 closes the lost connection; kombu 5.7 then puts unacknowledged messages back through it.
@@ -68,7 +41,7 @@ class LastingConsumer(Consumer):  # type: ignore[misc]  # Celery is untyped
         return super().on_connection_error_after_connected(exc)
 
     def _refuse(self, message: Any, fault: str) -> None:
-        log.error("message refused", fault=fault, queue=(message.delivery_info or {}).get("routing_key"))
+        log.error("message not handled", fault=fault, queue=(message.delivery_info or {}).get("routing_key"))
         message.reject_log_error(_plain, self.connection_errors)
 
 
