@@ -94,7 +94,7 @@ def test_a_revoked_job_leaves_neither_token_nor_sandbox(made: Service):
     sent = made.clone(url, provider=made.provider, run_id=run_id, credential={"kind": "github_app"})
     until(lambda: "sandbox.git.started" in [name for name, _ in made.events(run_id)], what="it clones")
 
-    made.app.control.revoke(sent.id, terminate=True)
+    made.app.control.revoke(sent.id, terminate=True, signal="SIGKILL")
 
     def settled() -> bool:
         made.send("maintenance.sweep", {"schema": 1})
@@ -118,7 +118,7 @@ def test_a_revoked_job_leaves_a_lent_sandbox_to_its_time(made: Service):
     sent = made.clone(url, run_id=run_id, sandbox=warm.result["sandbox"], credential=sealed, after={"keep": 900})
     until(lambda: holding(token_of(run_id)), what="git has the token")
 
-    made.app.control.revoke(sent.id, terminate=True)
+    made.app.control.revoke(sent.id, terminate=True, signal="SIGKILL")
 
     def settled() -> bool:
         made.send("maintenance.sweep", {"schema": 1})
