@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 
-from tasks.dispatch.gate import Action, Position, decide
+from tasks.dispatch.gate import Action, Phase, Position, decide
 from worker.failures.cause import Cause
 from worker.failures.model import Category, Failure, Verdict
 from worker.tools.manifest import Effect
@@ -10,7 +10,8 @@ from worker.tools.manifest import Effect
 OUTCOME_UNKNOWN = "tool_outcome_unknown"
 """The rule of a verdict that the outcome cannot be known."""
 DISPATCH = "dispatch"
-"""The one step that may not be repeated at will."""
+LOOKS = frozenset({"acquire", "receipt"})
+"""Steps that only look for what became of a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,23 +22,30 @@ class ToolFailure(Failure):
     position: Position | None = None
 
     @property
+    def sent(self) -> bool:
+        """Whether the call may have been sent."""
+        return self.position is not None and self.position.phase is not Phase.NOT_SENT
+
+    @property
     def unknown(self) -> bool:
         """Whether, with the sandbox out of reach, nobody could say what became of the call."""
         return self.position is not None and decide(self.position.out_of_reach()) is Action.UNKNOWN
 
 
 def tool_failure(failure: Failure, *, stage: str, effect: Effect, position: Position | None) -> ToolFailure:
-    """The same facts, said of the step that met them. Every step but a dispatch that writes may be repeated."""
+    """The same facts, said of the step that met them. What may be repeated: a read, and every step that is no send."""
     known = {each.name: getattr(failure, each.name) for each in fields(Failure)}
+    never_sent = position is None or position.phase is Phase.NOT_SENT
     known |= {"operation": "dispatch", "stage": stage}
-    known["idempotent"] = failure.idempotent or stage != DISPATCH or effect is Effect.READ
+    known["idempotent"] = effect is Effect.READ or never_sent or stage in LOOKS
     return ToolFailure(**known, effect=effect, position=position)
 
 
 def verdict_of(failure: Failure, verdict: Verdict) -> Verdict:
     """What is final and leaves a call's outcome open is unknown: never repeated, never a plain failure."""
-    open_ = isinstance(failure, ToolFailure) and failure.unknown
-    if verdict.retry or not open_ or verdict.category in {Category.CANCELLED, Category.INVALID_REQUEST}:
+    if verdict.retry or not isinstance(failure, ToolFailure) or not failure.unknown:
+        return verdict
+    if verdict.category is Category.CANCELLED or (verdict.category is Category.INVALID_REQUEST and not failure.sent):
         return verdict
     return replace(verdict, category=Category.UNKNOWN, exhausted=False, rule=OUTCOME_UNKNOWN)
 

@@ -73,10 +73,9 @@ def entry(entrypoint: Sequence[str], package: str) -> list[str]:
 
 def read_answer(stdout: bytes) -> Answer | None:
     """Read an answer; ``None`` for what is none, a cut one too."""
-    head, _, body = stdout.partition(b"\n\n")
-    # An answer is ended by its line end, or by the empty line that the partition took.
-    if not _ and not head.endswith(b"\n"):
-        return None
+    head, blank, body = stdout.partition(b"\n\n")
+    if not blank and not head.endswith(b"\n"):
+        return None  # cut within a line
     said = dict(_pair(line) for line in head.decode("ascii", "replace").splitlines())
     match said:
         case {"refused": reason, **others} if not others:

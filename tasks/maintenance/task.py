@@ -27,6 +27,7 @@ class Sweep(ClassifiedTask):
 
     def execute(self, request: SweepRequest, attempt: Attempt) -> dict[str, Any]:  # noqa: ARG002 - nothing is asked
         """Bring back lapsed tasks, then end sandboxes; returns what was done."""
+        self.services.ledger.born()  # a store that was emptied knows so soon, not at the next call
         attempt.at("republish")
         brought_back = republish(self.app, self.services.attempts, lambda: attempt.deadline.ended_by() is not None)
         attempt.at("reap")

@@ -36,6 +36,9 @@ from worker.stores.redis import StoreError
 
 log = logs.logger(__name__)
 
+_TOLD = frozenset({"effect", "exception"})
+"""Fields of a cause that an event shows by themselves; their words are the vocabulary's."""
+
 MAX_DEATHS = 3
 """Bodies of one attempt that may die with their process before the task is given up."""
 
@@ -257,7 +260,8 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
     def _tell(self, attempt: Attempt, verdict: Verdict, cause: Cause, failure: Failure) -> None:
         if self.event is None:
             return
-        data = {"stage": failure.stage, "category": str(verdict.category), "reason": verdict.reason}
+        said = {key: str(value) for key, value in cause.fields if key in _TOLD}
+        data = {"stage": failure.stage, "category": str(verdict.category), "reason": verdict.reason, **said}
         if verdict.retry and verdict.countdown is not None:
             attempt.emit(f"{self.event}.retrying", **data, delay_ms=round(verdict.countdown * 1000))
         else:

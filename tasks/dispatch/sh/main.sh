@@ -81,15 +81,11 @@ case $mode in
         follow
         answer
         ;;
-    look)
+    look | follow)
         if [ "$nonce" = - ]; then
             find_claim || { say 'state nothing' && say 'generation 1' && exit 0; }
         fi
-        look
-        answer
-        ;;
-    follow)
-        follow
+        "$mode"
         answer
         ;;
     stop)
