@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasks.clone.request import CloneRequest
+from tasks.copy_back.request import CopyBackRequest
 from tasks.lifecycle.request import ExtendRequest, ReleaseRequest
 from worker.failures.classify import ALL_RULES
 from worker.failures.model import Category
@@ -20,6 +21,7 @@ from worker.settings import Settings
 DOCS = Path(__file__).resolve().parent
 REQUESTS: dict[str, type[BaseModel]] = {
     "sandbox.clone": CloneRequest,
+    "workspace.copy_back": CopyBackRequest,
     "sandbox.extend": ExtendRequest,
     "sandbox.release": ReleaseRequest,
 }

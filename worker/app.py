@@ -21,11 +21,12 @@ log = logs.logger(__name__)
 QUEUES = ("clone", "copy_back", "dispatch", "lifecycle", "maintenance")
 ROUTES = {
     "sandbox.clone": {"queue": "clone"},
+    "workspace.copy_back": {"queue": "copy_back"},
     "sandbox.*": {"queue": "lifecycle"},
     "tool.*": {"queue": "dispatch"},
     "maintenance.*": {"queue": "maintenance"},
 }
-TASKS = ("tasks.clone.task", "tasks.dispatch.task", "tasks.lifecycle.task", "tasks.maintenance.task")
+TASKS = tuple(f"tasks.{job}.task" for job in ("clone", "copy_back", "dispatch", "lifecycle", "maintenance"))
 
 HARD_LIMIT_MARGIN = 120.0
 """Seconds past the longest deadline after which the pool kills a body; our own deadlines come first."""

@@ -15,6 +15,8 @@ Names = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated list."""
 
 
+Places = Annotated[dict[str, str], NoDecode]
+"""Comma-separated pairs ``name=place``."""
 TOOL_MARGIN = 120.0
 """Seconds that a call of a tool has beyond the tool's own timeout (design, section 3)."""
 
@@ -81,6 +83,16 @@ class Settings(BaseSettings):
     docker_network: str = "bridge"
     """Network of every sandbox, as `docker run --network` takes it."""
 
+    # What comes back.
+    artifact_stores: Places = Field(default_factory=lambda: {"default": "file:///var/lib/sandferry/artifacts"})
+    """``name=URL`` pairs, comma-separated; URLs of fsspec (``s3://bucket/path``). Requests give the name."""
+    host_repositories: Places = Field(default_factory=dict)
+    """``name=/path`` pairs, comma-separated: git repositories that a copy-back may deliver to."""
+    unsafe_links: Literal["refuse", "report"] = "refuse"
+    """What becomes of a copy-back with symbolic links that lead out of its tree; ``report`` takes and counts them."""
+    scratch_dir: Path | None = None
+    """Where a worker unpacks and checks what comes back; the system's temporary directory by default."""
+
     # Git.
     http_hosts: Names = ()
     """``host`` or ``host:port`` for which plain http is allowed. Tokens travel in the clear to them."""
@@ -90,8 +102,8 @@ class Settings(BaseSettings):
     """A path inside the sandbox."""
 
     # Managed tools.
-    tool_stores: dict[str, str] = {}
-    """Where tool packages are kept: JSON of names and fsspec URLs or paths, `{"default": "/srv/sandferry/tools"}`."""
+    tool_stores: Places = Field(default_factory=dict)
+    """Where tool packages are kept: names and fsspec URLs or paths, `default=/srv/sandferry/tools`."""
     tools_allowed: Names = ()
     """Digests (`sha256:...`) of the tools that may run; none means every tool of the stores."""
     tool_timeout_max: Seconds = 600
@@ -102,8 +114,6 @@ class Settings(BaseSettings):
     """Bytes of a tool's output that a result holds; more goes to an artifact store."""
     ledger_ttl: Seconds = 604_800
     """How long the ledger knows a call after its last change; an older one that writes is not run again."""
-    artifact_stores: dict[str, str] = {}
-    """Where artifacts are kept: JSON of names and fsspec URLs or paths."""
 
     # Secrets.
     keyring_file: Path | None = None
@@ -139,7 +149,12 @@ class Settings(BaseSettings):
         for name in ("docker_images", "http_hosts", "tools_allowed"):
             value = values.get(name)
             if isinstance(value, str):
-                values[name] = tuple(part.strip() for part in value.split(",") if part.strip())
+                values[name] = tuple(_parts(value))
+        for name in ("artifact_stores", "host_repositories", "tool_stores"):
+            value = values.get(name)
+            if isinstance(value, str):
+                pairs = [part.partition("=") for part in _parts(value)]
+                values[name] = {key.strip(): place.strip() for key, _, place in pairs}
         return values
 
     @model_validator(mode="after")
@@ -175,6 +190,10 @@ class Settings(BaseSettings):
     def results_url(self) -> str:
         """Where Celery keeps results."""
         return self.result_backend or self.records_url
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def is_redis(url: str) -> bool:

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from tasks.clone.refs import valid_name
 from tasks.clone.repository import Repository, parse_url
 from worker.failures.model import InvalidRequest
-from worker.retrying.requests import After, Deadline, Model, Reason, RunId, SandboxRequest, reject, validated
+from worker.retrying.requests import After, Deadline, Model, Reason, RunId, SandboxRequest, Schema, reject, validated
 
 DEPTH_MAX = 2_147_483_646
 """One more means "all" to git."""
@@ -68,7 +68,7 @@ CredentialRequest = Annotated[NoCredential | SealedCredential | AppCredential, F
 class CloneRequest(Model):
     """One clone. Times are seconds; ``single_branch`` left out means: as git does, yes with a depth."""
 
-    schema_: Literal[1] = Field(alias="schema")
+    schema_: Schema = Field(alias="schema")
     run_id: RunId
     sandbox: SandboxRequest
     repository: RepositoryRequest
@@ -83,14 +83,6 @@ class CloneRequest(Model):
     credential: CredentialRequest = NoCredential(kind="none")
     after: After | None = None
     deadline: Deadline | None = None
-
-    @field_validator("schema_", mode="before")
-    @classmethod
-    def _integer(cls, value: object) -> object:
-        """``True`` and ``1.0`` equal 1 in Python; they are not the number 1 in JSON."""
-        if type(value) is not int:
-            raise reject(Reason.WRONG_TYPE)
-        return value
 
     @property
     def fetches_one_branch(self) -> bool:

@@ -116,11 +116,8 @@ def _identified(request: DispatchRequest, manifest: Manifest) -> None:
 
 def _keeps_output(request: DispatchRequest, manifest: Manifest, config: Settings) -> None:
     """An output that may be too large for a result needs an artifact store, before the tool has run."""
-    name = request.artifact_store
-    if name is not None and name not in config.artifact_stores:
+    if manifest.output_limit > config.tool_output_inline and request.artifact_store not in config.artifact_stores:
         raise InvalidRequest("artifact_store", "not_configured")
-    if name is None and manifest.output_limit > config.tool_output_inline:
-        raise InvalidRequest("artifact_store", "missing")
 
 
 def _names_allowed(request: DispatchRequest, manifest: Manifest) -> None:
@@ -148,9 +145,7 @@ def _fingerprint(reference: Reference, text: bytes, env: Mapping[str, str]) -> s
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _secrets(
-    request: DispatchRequest, reference: Reference, attempt: Attempt, services: Services
-) -> dict[str, str]:
+def _secrets(request: DispatchRequest, reference: Reference, attempt: Attempt, services: Services) -> dict[str, str]:
     if not request.secrets:
         return {}
     attempt.at("unseal")

@@ -64,7 +64,7 @@ def cause_of_tool(failure: ToolFailure, verdict: Verdict, cause: Cause) -> Cause
             reason=verdict.reason,
         )
     if cause.code == "managed_tool_dispatch_failed":
-        return Cause.of(cause.code, **{**dict(cause.fields), "effect": str(failure.effect)})
+        return Cause.of(cause.code, cause.nested, **{**dict(cause.fields), "effect": str(failure.effect)})
     return cause
 
 

@@ -111,9 +111,7 @@ class Flight:
                 steps.stage(entry)
         self._enter("dispatch")
         sandbox = steps.sandbox
-        if not self.services.ledger.send(
-            self.call.ledger, entry, provider=sandbox.provider, sandbox_id=sandbox.id
-        ):
+        if not self.services.ledger.send(self.call.ledger, entry, provider=sandbox.provider, sandbox_id=sandbox.id):
             raise self._failed(Category.OPERATION_IN_PROGRESS, "state_change")
         entry = replace(entry, stage="dispatch", provider=sandbox.provider, sandbox_id=sandbox.id)
         self.position = replace(self._at(), phase=Phase.MAYBE_SENT, receipt=Receipt.ABSENT, place=Place.SAME)

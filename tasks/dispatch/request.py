@@ -17,6 +17,7 @@ class DispatchRequest(Model):
     ``tool`` pins a package by its digest; its manifest says what the call may do. ``dispatch_id`` is the caller's
     idempotency key within the run and ``issued_at`` (epoch seconds) when that key was made: both are required
     unless the tool only reads. ``timeout`` (seconds) may shorten the manifest's. ``secrets`` are sealed boxes.
+    ``artifact_store`` takes an output that is too large for a result.
     """
 
     schema_: Literal[1] = Field(alias="schema")
@@ -32,7 +33,7 @@ class DispatchRequest(Model):
     )
     secrets: dict[EnvName, Box] = Field(default_factory=dict, max_length=SECRETS_MAX, repr=False)
     timeout: Annotated[int, Field(ge=1)] | None = None
-    artifact_store: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] | None = None
+    artifact_store: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] = "default"
     after: After | None = None
 
     @field_validator("schema_", mode="before")

@@ -1,27 +1,16 @@
 """The requests of `sandbox.extend` and `sandbox.release`."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from worker.retrying.requests import KEEP_LIMIT, Model, RunId, SandboxRequest, Seconds
-
-
-class ExistingSandbox(Model):
-    """A sandbox that was made for this run."""
-
-    provider: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
-    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$")]
-
-    def wanted(self) -> SandboxRequest:
-        """The same, as jobs name it."""
-        return SandboxRequest(provider=self.provider, id=self.id)
+from worker.retrying.requests import KEEP_LIMIT, ExistingSandbox, Model, RunId, Schema, Seconds
 
 
 class ReleaseRequest(Model):
     """End a sandbox of this run. One that is gone already is a success."""
 
-    schema_: Literal[1] = Field(alias="schema")
+    schema_: Schema = Field(alias="schema")
     run_id: RunId
     sandbox: ExistingSandbox
 

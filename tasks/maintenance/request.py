@@ -1,16 +1,16 @@
 """What the sweep is asked: nothing."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
-from worker.retrying.requests import Model, validated
+from worker.retrying.requests import Model, Schema, validated
 
 
 class SweepRequest(Model):
     """One sweep; beat sends it."""
 
-    version: Literal[1] = Field(alias="schema")
+    schema_: Schema = Field(alias="schema")
 
 
 def parse(payload: Any) -> SweepRequest:

@@ -26,12 +26,13 @@ class Sweep(ClassifiedTask):
         return parse(payload)
 
     def execute(self, request: SweepRequest, attempt: Attempt) -> dict[str, Any]:  # noqa: ARG002 - nothing is asked
-        """Bring back lapsed tasks, then end sandboxes; returns what was done."""
+        """Bring back lapsed tasks, close the records of the dead, end sandboxes; returns what was done."""
         self.services.ledger.born()  # a store that was emptied knows so soon, not at the next call
         attempt.at("republish")
         brought_back = republish(self.app, self.services.attempts, lambda: attempt.deadline.ended_by() is not None)
+        closed = len(self.services.operations.close_lapsed())
         attempt.at("reap")
-        return {"tasks": dict(brought_back), "sandboxes": dict(reap(self.services))}
+        return {"tasks": dict(brought_back), "operations": closed, "sandboxes": dict(reap(self.services))}
 
 
 sweep = app.register_task(Sweep())

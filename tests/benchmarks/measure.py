@@ -31,9 +31,12 @@ def seconds(call: Callable[[], object]) -> float:
 
 @contextmanager
 def local_service(**settings: str) -> Iterator[Service]:
-    with TemporaryDirectory() as home, ValkeyServer() as server:
-        with service(Path(home), f"redis://127.0.0.1:{server.port}/0", **settings) as made:
-            yield made
+    with (
+        TemporaryDirectory() as home,
+        ValkeyServer() as server,
+        service(Path(home), f"redis://127.0.0.1:{server.port}/0", **settings) as made,
+    ):
+        yield made
 
 
 @contextmanager

@@ -13,18 +13,26 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from tests.doubles.github import FaultyGitHub
+from tests.doubles.github import FaultyGitHub, status
 from tests.doubles.repositories import make_repository
 from tests.rig.worker_process import WorkerProcess
 from worker.app import make_app
 from worker.demo.github_double import create_app_key
+from worker.demo.sinks import redis_bytes
 from worker.retrying.failed import TaskFailed
 from worker.retrying.services import Services
+from worker.sandboxes.base import LABEL_RUN
+from worker.sandboxes.deadline import Deadline
 from worker.secrets import keyring
 from worker.secrets.sealed import Plaintext, git_subject, seal
 from worker.settings import Settings
 
-QUEUES = "clone,lifecycle,maintenance"
+AGENT = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in {"NAME": "Agent", "EMAIL": "agent@example.invalid"}.items()
+}
+QUEUES = "dispatch,clone,copy_back,lifecycle,maintenance"
 
 
 @dataclass
@@ -69,8 +77,6 @@ class Service:
 
     def reject(self, name: str, times: int, code: int = 404, body: bytes = b"Repository not found.") -> None:
         """Spoil the first ``times`` authenticated requests for a repository, as a lagging token is met."""
-        from tests.doubles.github import status
-
         headers = {"WWW_Authenticate": 'Basic realm="GitHub"'} if code == 401 else {}
         self.hub.fault(status(code, body, **headers), path=rf"/acme/{name}\.git/", when="credential", times=times)
 
@@ -94,6 +100,22 @@ class Service:
         sent.run_id = request["run_id"]
         return sent
 
+    def copy_back(self, cloned: dict[str, Any], run_id: str, **more: Any) -> Any:
+        """Copy back the workspace that a clone's result describes."""
+        request = {
+            "schema": 1, "run_id": run_id, "sandbox": cloned["sandbox"], "path": cloned["path"],
+            "commit": cloned["commit"], "baseline": cloned["baseline"],
+        }  # fmt: skip
+        return self.send("workspace.copy_back", request | more)
+
+    def in_sandbox(self, cloned: dict[str, Any], run_id: str, script: str) -> str:
+        """Run a shell script as the agent would, in the checkout."""
+        provider = self.services.providers.get(cloned["sandbox"]["provider"])
+        sandbox = provider.connect(cloned["sandbox"]["id"], {LABEL_RUN: run_id}, deadline=Deadline.after(30))
+        done = sandbox.run(["sh", "-euc", script], cwd=cloned["path"], deadline=Deadline.after(60), env=AGENT)
+        assert done.ok, (done.stdout, done.stderr)
+        return done.stdout.decode()
+
     def outcome(self, sent: Any, timeout: float = 60) -> Outcome:
         try:
             return Outcome("SUCCESS", sent.get(timeout=timeout), {})
@@ -108,8 +130,6 @@ class Service:
 
     def everything(self) -> str:
         """What the broker, the records, the results and the logs hold, for searching."""
-        from worker.demo.sinks import redis_bytes
-
         logs = "".join(worker.text() for worker in self.workers)
         return b"".join(redis_bytes(self.services.client)).decode() + logs
 
@@ -126,7 +146,8 @@ def service(home: Path, broker: str, **settings: str) -> Iterator[Service]:
             "BROKER_URL": broker, "ALLOW_LOCAL": "1", "LOCAL_ROOT": str(home / "sandboxes"),
             "DIAGNOSTICS_DIR": str(home / "diagnostics"), "KEYRING_FILE": str(home / "keyring.json"),
             "GITHUB_APP_ID": "4711", "GITHUB_APP_KEY_FILE": str(home / "app.pem"), "GITHUB_API_URL": hub.url,
-            "GITHUB_URL": hub.url, "HTTP_HOSTS": hub.url.removeprefix("http://"), "SWEEP_EVERY": "1", **settings,
+            "GITHUB_URL": hub.url, "HTTP_HOSTS": hub.url.removeprefix("http://"), "SWEEP_EVERY": "1",
+            "ARTIFACT_STORES": f"default=file://{home}/artifacts", "HOST_REPOSITORIES": f"hub={home}/hub.git", **settings,
         }  # fmt: skip
         config = Settings.model_validate({name.lower(): value for name, value in named.items()})
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8"}

@@ -3,7 +3,7 @@
 A request says what each attempt does: ``{"schema": 1, "run_id": …, "key": …, "plan": ["network", "ok"]}``.
 Every start of a body is appended to the Redis list ``probe:<key>`` as JSON.
 Environment: ``PROBE_HARD_LIMIT`` and ``PROBE_SOFT_LIMIT`` are seconds, ``PROBE_GRACE`` the store's grace in seconds,
-``PROBE_LOST_WAIT`` how long the pool waits for a word of a dead child.
+``PROBE_LOST_WAIT`` how long the pool waits for a word of a dead child, ``PROBE_SOCKET_TIMEOUT`` the store's.
 """
 
 import json
@@ -21,17 +21,18 @@ from worker.failures.model import Category, Credential, Failure, InvalidRequest,
 from worker.failures.schedule import Schedule
 from worker.retrying.attempt import Attempt
 from worker.retrying.task import ClassifiedTask
-from worker.stores import attempts
+from worker.stores import attempts, redis
 
 app.conf.include = ("tasks.maintenance.task",)
 app.conf.task_queues = [*app.conf.task_queues, Queue("probe")]
 app.conf.task_routes = {**app.conf.task_routes, "probe.*": {"queue": "probe"}}
-app.conf.worker_lost_wait = float(os.environ.get("PROBE_LOST_WAIT", "1"))
+app.conf.worker_lost_wait = float(os.environ.get("PROBE_LOST_WAIT", "0.1"))
 if limit := os.environ.get("PROBE_HARD_LIMIT"):
     app.conf.task_time_limit = float(limit)
     app.conf.task_soft_time_limit = None
 if soft := os.environ.get("PROBE_SOFT_LIMIT"):
     app.conf.task_soft_time_limit = float(soft)
+redis.SOCKET_TIMEOUT = float(os.environ.get("PROBE_SOCKET_TIMEOUT", redis.SOCKET_TIMEOUT))
 attempts.GRACE = float(os.environ.get("PROBE_GRACE", attempts.GRACE))
 
 

@@ -38,9 +38,13 @@ def valkey(
 ) -> None:
     """Run the embedded Valkey in the foreground: a broker for development, with the settings that we ask of one."""
     import signal  # noqa: PLC0415 - only here
+    import threading  # noqa: PLC0415 - same
 
     from worker.demo.broker import embedded  # noqa: PLC0415 - same
 
     with embedded(port=port, data=data) as url:
+        asked = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: asked.set())
         typer.echo(f"valkey is ready at {url}; end it with Ctrl-C")
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        asked.wait()

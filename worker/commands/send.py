@@ -24,7 +24,7 @@ def send(
     sent = app.send_task(task, kwargs={"request": payload}, headers=stamp)
     typer.echo(sent.id, err=wait)
     if wait:
-        _wait(sent, timeout)
+        wait_for(sent, timeout)
 
 
 def _read(path: Path) -> Any:
@@ -35,7 +35,8 @@ def _read(path: Path) -> Any:
         raise typer.BadParameter(f"not JSON: line {exc.lineno} column {exc.colno}", param_hint="REQUEST") from None
 
 
-def _wait(sent: Any, timeout: float) -> None:
+def wait_for(sent: Any, timeout: float) -> None:
+    """Print a job's result; exit 1 with its cause line, 3 if it does not end in ``timeout`` seconds."""
     from celery.exceptions import TimeoutError as WaitTimeout  # noqa: PLC0415 - a sender that does not wait is quick
 
     from worker.retrying.failed import TaskFailed  # noqa: PLC0415 - same

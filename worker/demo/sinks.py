@@ -48,7 +48,9 @@ def redis_bytes(client: Client) -> Iterator[bytes]:
         "stream": client.xrange,
     }
     for key in client.scan_iter(count=1000):
-        yield f"{key} {readers[client.type(key)](key)}".encode()
+        read = readers.get(client.type(key))  # "none": it has expired since the scan
+        if read is not None:
+            yield f"{key} {read(key)}".encode()
 
 
 def file_bytes(root: Path) -> Iterator[bytes]:

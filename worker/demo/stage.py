@@ -16,6 +16,7 @@ from celery import Celery
 
 from worker.app import make_app
 from worker.demo.broker import embedded
+from worker.demo.failing_git import failing_git
 from worker.demo.github_double import GitHubDouble, create_app_key
 from worker.retrying.services import Services
 from worker.secrets import keyring
@@ -52,6 +53,7 @@ def stage() -> Iterator[Stage]:
         key_file.write_text(private)
         keyring.new(home / "keyring.json")
         (home / "github").mkdir()
+        failing_git(home)
         double = GitHubDouble(
             home / "github", app_id=APP_ID, public_key=public, lag_seconds=LAG_SECONDS, public=["acme/pier"]
         )
@@ -68,6 +70,7 @@ def stage() -> Iterator[Stage]:
 
 def _variables(home: Path, broker: str, github: str) -> dict[str, str]:
     return {
+        "SANDFERRY_ARTIFACT_STORES": f"default=file://{home}/artifacts",
         "SANDFERRY_BROKER_URL": broker,
         "SANDFERRY_ALLOW_LOCAL": "1",
         "SANDFERRY_LOCAL_ROOT": str(home / "sandboxes"),

@@ -16,14 +16,16 @@ _SAYS = {
     "sandbox.git.started": "cloning",
     "sandbox.git.completed": "cloned",
     "sandbox.git.failed": "failed",
+    "workspace.copy_back.started": "capturing the workspace",
+    "workspace.copy_back.captured": "checking and delivering",
+    "workspace.copy_back.completed": "delivered",
 }
 
 
-def watch(console: Console, sent: Any, run_id: str, store: EventStore) -> None:
-    """Show the run's progress until its job has ended. Raises TimeoutError."""
+def watch(console: Console, sent: Any, run_id: str, store: EventStore, *, after: str = "-") -> None:
+    """Show the run's progress, from event ``after`` on, until its job has ended. Raises TimeoutError."""
     end = time.monotonic() + TIMEOUT
     due = 0.0
-    after = "-"
     with console.status("waiting for the worker") as status:
         while not sent.ready():
             if time.monotonic() > end:
@@ -38,7 +40,7 @@ def watch(console: Console, sent: Any, run_id: str, store: EventStore) -> None:
 
 
 def _say(event: Event) -> str:
-    if event.name == "sandbox.git.retrying":
+    if event.name.endswith(".retrying"):
         seconds = float(event.data["delay_ms"] or 0) / 1000
-        return f"attempt {event.data['attempt']} was rejected ({event.data['reason']}); trying again in {seconds:g} s"
+        return f"attempt {event.data['attempt']} failed ({event.data['reason']}); trying again in {seconds:g} s"
     return _SAYS.get(event.name, event.name)

@@ -73,6 +73,8 @@ class Failure:
     category: Category | None = None
     reason: str | None = None
     field_name: str | None = None
+    cause: str | None = None
+    """A valid cause line (:class:`worker.failures.cause.Cause`) that a helper in a sandbox gave."""
     text: str = field(default="", repr=False)
 
 

@@ -51,7 +51,8 @@ FIELDS = words("""
     repository_url repository_host repository_owner repository_name ref ref_branch ref_tag ref_commit depth
     single_branch submodules lfs filter credential credential_kind credential_box credential_installation_id
     credential_username after after_keep after_release after_ttl env argv path url owner name deadline ttl
-    seconds attempts host_repository artifact_store artifact branch
+    seconds attempts host_repository artifact_store artifact branch commit baseline origin include exclude max_file
+    quiesce on_loss store deliver deliver_repository deliver_branch recovers key base
     tool tool_store dispatch_id issued_at arguments secrets timeout package manifest manifest_schema manifest_name
     manifest_version manifest_description manifest_entrypoint manifest_input_schema manifest_output
     manifest_output_limit manifest_timeout manifest_provider manifest_template manifest_env manifest_effect

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from worker.failures.model import Category, EndedBy, Failure, OperationFailed
+from worker.imports.git_environment import built
 from worker.imports.limits import MEBIBYTE, OPERATION, Limits
 from worker.sandboxes.deadline import Deadline
 
@@ -29,31 +30,6 @@ _TICK = 0.05
 _CHUNK = 65536
 _TOO_BIG = frozenset({"SIGXCPU", "SIGXFSZ", "SIGKILL"})
 """How a process ends that passes its limits; past the hard CPU limit the kernel kills."""
-
-_CONFIG = {
-    "core.hooksPath": "/dev/null",
-    "core.fsmonitor": "false",
-    "core.attributesFile": "/dev/null",
-    "core.excludesFile": "/dev/null",
-    "core.bigFileThreshold": "16m",  # larger blobs are streamed
-    "core.packedGitWindowSize": "32m",
-    "protocol.allow": "never",
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-    "pack.threads": "1",
-    "index.threads": "1",
-    "diff.external": "",
-    "merge.renameLimit": "1000",
-    "merge.conflictStyle": "merge",
-    "commit.gpgSign": "false",
-    "core.logAllRefUpdates": "always",
-}
-IDENTITY = {
-    "GIT_AUTHOR_NAME": "Sandferry",
-    "GIT_AUTHOR_EMAIL": "sandferry@localhost",
-    "GIT_COMMITTER_NAME": "Sandferry",
-    "GIT_COMMITTER_EMAIL": "sandferry@localhost",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +95,7 @@ class HostGit:
                 stdin=subprocess.PIPE if given is None else given,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env={**self._environment(), **(env or {})},
+                env={**built(self.git_dir, self.alternates), **(env or {})},
                 cwd=self.git_dir,
                 start_new_session=True,
             )
@@ -137,29 +113,6 @@ class HostGit:
     def _ulimits(self) -> Sequence[str]:
         bounds = self.limits
         return str(bounds.cpu), str(bounds.address_space // 1024), str(bounds.file_size // 512)
-
-    def _environment(self) -> dict[str, str]:
-        config = {
-            name: text
-            for place, (key, value) in enumerate(_CONFIG.items())
-            for name, text in ((f"GIT_CONFIG_KEY_{place}", key), (f"GIT_CONFIG_VALUE_{place}", value))
-        }
-        return {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "LC_ALL": "C",
-            "HOME": "/nonexistent",
-            "GIT_DIR": str(self.git_dir),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(f'"{_quoted(path)}"' for path in self.alternates),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_ATTR_NOSYSTEM": "1",
-            "GIT_NO_REPLACE_OBJECTS": "1",
-            "GIT_NO_LAZY_FETCH": "1",
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_CONFIG_COUNT": str(len(_CONFIG)),
-            **config,
-            **IDENTITY,
-        }
 
 
 class Command:
@@ -239,7 +192,3 @@ def _readable(stdin: bytes | BinaryIO | None) -> Iterator[BinaryIO | None]:
         file.write(stdin)
         file.seek(0)
         yield file
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("\\", "\\\\").replace('"', '\\"')

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from worker.imports.host_git import HostGit
 
 STAGE = "merge"
-_NO_TIME = {"GIT_AUTHOR_DATE": "0 +0000", "GIT_COMMITTER_DATE": "0 +0000"}
+_NO_TIME = {"GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,7 @@ class _Source:
             done += len(made)
             if done > size:
                 raise corrupt(STAGE, "object_corrupt")
-            unused = len(stream.unconsumed_tail) + len(stream.unused_data)
+            unused = len(stream.unused_data if stream.eof else stream.unconsumed_tail)
             self._window = self._window[len(offered) - unused :]
             step = _WINDOW
             tick()

@@ -14,6 +14,8 @@ STAGE = "transport"
 RESUME_ABOVE = 64 * MEBIBYTE
 """Bytes; a transfer that was cut beyond this goes on where it stopped, a shorter one starts again (design 7)."""
 _CHUNK = MEBIBYTE
+_REPEATABLE = frozenset({Category.TRANSIENT_NETWORK, Category.TRANSIENT_SERVER, Category.TIMEOUT_AMBIGUOUS})
+"""Reading changes nothing, so a timeout is not ambiguous here."""
 
 
 def fetch_file(sandbox: Sandbox, path: str, *, size: int, digest: str, destination: Path, deadline: Deadline) -> None:
@@ -100,4 +102,5 @@ def _is_transfer_fault(exc: Exception) -> bool:
     """Whether a broken connection looks like this. A soft time limit does not."""
     kind = type(exc)
     facts = Failure(operation=OPERATION, stage=STAGE, exception=f"{kind.__module__}.{kind.__qualname__}")
-    return classify(facts).category in {Category.TRANSIENT_NETWORK, Category.TRANSIENT_SERVER}
+    judged = classify(facts)
+    return judged.category in _REPEATABLE and judged.reason != "soft_time_limit"

@@ -1,6 +1,7 @@
 """One attempt of one task: what its body knows, and where it reports to."""
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,6 +45,8 @@ class Attempt:
     deadline: Deadline
     stage: str = "validate"
     provider: Provider | None = None
+    operation_fence: int | None = None
+    """Ownership of the job's own operation record, if it has one."""
     secrets: list[str] = field(default_factory=list, repr=False)
     """Every secret this body handled, for the redactor."""
     started: float = field(default_factory=time.monotonic)
@@ -76,6 +79,10 @@ class Attempt:
             self.events.append(self.run_id, name, {"task_id": self.task_id, "attempt": self.number, **seen})
         except StoreError as exc:
             log.warning("event not stored", event_name=name, exception=type(exc).__name__)
+
+    def every(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call ``call`` every so many seconds while the body runs."""
+        self.resources.enter_context(_sandbox_leases.every(seconds, call))
 
     def hold(self, sandbox: Sandbox, lease: float) -> None:
         """Keep a sandbox alive while the body runs: renewed at a third of its lease (seconds)."""

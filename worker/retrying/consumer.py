@@ -14,6 +14,7 @@ class LastingConsumer(Consumer):  # type: ignore[misc]  # Celery is untyped
         On Redis that is an AttributeError, and the worker ends ("Unrecoverable error"). The messages stay with the
         broker instead: a body goes on and answers for itself, and the sweep brings back the retries that waited.
         """
-        for channel in getattr(self.connection.transport, "channels", None) or ():
+        transport = getattr(self.connection, "transport", None)
+        for channel in getattr(transport, "channels", None) or ():
             channel.do_restore = False
         return super().on_connection_error_after_connected(exc)

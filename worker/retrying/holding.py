@@ -29,7 +29,7 @@ def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, kee
     except Exception as exc:
         attempt.emit("sandbox.failed", provider=provider.name, exception=type(exc).__name__)
         raise
-    services.sandboxes.hold(provider.name, sandbox.id, run_id=attempt.run_id, request=attempt.task_id, seconds=lease)
+    services.sandboxes.hold(provider.name, sandbox.id, run_id=attempt.run_id, task_id=attempt.task_id, seconds=lease)
     attempt.hold(sandbox, lease)
     attempt.emit("sandbox.ready", provider=provider.name, sandbox_id=sandbox.id)
     return sandbox
@@ -43,6 +43,7 @@ def let_go(attempt: Attempt, services: Services, sandbox: Sandbox, after: After)
     seconds = min(after.keep or services.settings.keep_default, services.settings.keep_max)
     sandbox.keep_alive(seconds, deadline=Deadline.after(LETTING_GO))
     services.sandboxes.keep(sandbox.provider, sandbox.id, run_id=attempt.run_id, seconds=seconds)
+    services.sandboxes.let_go(sandbox.provider, sandbox.id, run_id=attempt.run_id, task_id=attempt.task_id)
 
 
 def release(attempt: Attempt, services: Services, sandbox: Sandbox) -> None:

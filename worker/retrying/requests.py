@@ -4,11 +4,20 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from worker.failures.model import InvalidRequest
+from worker.retrying.message import RUN_ID
 from worker.sandboxes.base import Spec
 
 KEEP_LIMIT = 30 * 86_400
@@ -16,8 +25,10 @@ KEEP_LIMIT = 30 * 86_400
 DEADLINE_LIMIT = 86_400
 """Seconds; no job is given longer, whatever the settings say."""
 
-RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:][A-Za-z0-9_.:-]{0,127}$")]
+RunId = Annotated[str, StringConstraints(pattern=f"^{RUN_ID.pattern}$")]
 """Groups everything of one agent run; becomes a label of the sandbox."""
+ProviderName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+SandboxId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$")]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Deadline = Annotated[Seconds, Field(le=DEADLINE_LIMIT)]
 """Seconds that all attempts of a job may take together."""
@@ -70,14 +81,25 @@ class SpecRequest(Model):
 class SandboxRequest(Model):
     """An existing sandbox by ``id``, or one to be made from ``spec``; exactly one of them."""
 
-    provider: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
-    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$")] | None = None
+    provider: ProviderName
+    id: SandboxId | None = None
     spec: SpecRequest | None = None
 
     @model_validator(mode="after")
     def _one_of(self) -> Self:
         exactly_one(self.id is not None, self.spec is not None)
         return self
+
+
+class ExistingSandbox(Model):
+    """A sandbox that was made for this run."""
+
+    provider: ProviderName
+    id: SandboxId
+
+    def wanted(self) -> SandboxRequest:
+        """The same, as jobs name it."""
+        return SandboxRequest(provider=self.provider, id=self.id)
 
 
 class After(Model):
@@ -90,6 +112,17 @@ class After(Model):
     def _one_of(self) -> Self:
         exactly_one(self.keep is not None, self.release is not None)
         return self
+
+
+def _integer(value: object) -> object:
+    """``True`` and ``1.0`` equal 1 in Python; they are not the number 1 in JSON."""
+    if type(value) is not int:
+        raise reject(Reason.WRONG_TYPE)
+    return value
+
+
+Schema = Annotated[Literal[1], BeforeValidator(_integer)]
+"""The version of a request."""
 
 
 def reject(reason: Reason) -> PydanticCustomError:

@@ -12,14 +12,15 @@ from worker.stores.attempts import AttemptStore
 from worker.stores.diagnostics import DiagnosticsStore
 from worker.stores.events import EventStore
 from worker.stores.ledger import Ledger
+from worker.stores.operations import OperationStore
 from worker.stores.redis import Client, connect
 from worker.stores.sandboxes import SandboxRegistry
 
 if TYPE_CHECKING:
-    from worker.stores.artifacts import ArtifactStore
-    from worker.tools.store import PackageStore
     from worker.secrets.github import GitHubApp
     from worker.secrets.keys import KeyRing
+    from worker.stores.artifacts import ArtifactStore
+    from worker.tools.store import PackageStore
 
 
 log = logger(__name__)
@@ -55,12 +56,6 @@ class Services:
         if name not in self._tools:
             self._tools[name] = package_store(self.settings.tool_stores, name)
         return self._tools[name]
-
-    def artifacts(self, name: str) -> "ArtifactStore":
-        """The artifact store of this name. Raises InvalidRequest when settings have none."""
-        from worker.stores.artifacts import artifact_store  # noqa: PLC0415 - worker memory is budgeted
-
-        return artifact_store(self.settings.artifact_stores, name)
 
     @cached_property
     def events(self) -> EventStore:
@@ -117,6 +112,20 @@ class Services:
         return GitHubApp(
             config.github_app_id, key, config.github_api_url, proxy=config.git_proxy, ca_file=config.github_ca_file
         )
+
+    @cached_property
+    def operations(self) -> OperationStore:
+        """The records of copy-backs."""
+        config = self.settings
+        return OperationStore(
+            self.client, prefix=config.key_prefix, lease=config.lease * 2, record_ttl=config.events_ttl
+        )
+
+    def artifact_store(self, name: str) -> "ArtifactStore":
+        """The store that the operator calls ``name``. Raises InvalidRequest when there is none."""
+        from worker.stores.artifacts import artifact_store  # noqa: PLC0415 - worker memory is budgeted
+
+        return artifact_store(self.settings.artifact_stores, name)
 
     @cached_property
     def diagnostics(self) -> DiagnosticsStore:

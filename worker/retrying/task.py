@@ -29,15 +29,12 @@ from worker.retrying.message import owner, request_of, run_id_of
 from worker.retrying.patience import patient
 from worker.retrying.services import Services, services
 from worker.retrying.stamp import Stamp
+from worker.retrying.telling import keep_tail, tell
 from worker.sandboxes.deadline import Deadline
-from worker.secrets.redaction import Redactor, tail
 from worker.stores.attempts import Begun, Terminal, Turned
 from worker.stores.redis import StoreError
 
 log = logs.logger(__name__)
-
-_TOLD = frozenset({"effect", "exception"})
-"""Fields of a cause that an event shows by themselves; their words are the vocabulary's."""
 
 MAX_DEATHS = 3
 """Bodies of one attempt that may die with their process before the task is given up."""
@@ -79,6 +76,9 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
 
     def settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
         """Clean up after the last attempt; ``verdict`` is ``None`` after success."""
+
+    def note(self, request: Any, attempt: Attempt, verdict: Verdict, cause: Cause) -> None:
+        """Write a failed attempt down where this job keeps records of its own."""
 
     @property
     def services(self) -> Services:
@@ -169,8 +169,9 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         with attempt.resources:
             keep_lease(attempt, self.services.attempts, heed_cancel=self.heeds_cancel)
             try:
-                self._may_start(begun)
+                # Parsed first: what is given up before its start is settled all the same.
                 request = self.parse(request_of(args, kwargs))
+                self._may_start(begun)
                 attempt.at(attempt.stage)
                 result = self.execute(request, attempt)
             except Exception as exc:  # noqa: BLE001 - whatever it was, the classifier judges it
@@ -210,8 +211,8 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             cause, verdict, attempt=attempt.number, attempts=attempt.attempts, run_id=attempt.run_id,
             now=time.time(), remaining=remaining,
         )  # fmt: skip
-        self._keep_diagnostics(attempt, failure)
-        told = partial(self._tell, attempt, verdict, cause, failure)
+        keep_tail(self.services.diagnostics, attempt, failure)
+        told = partial(self._tell, request, attempt, verdict=verdict, cause=cause, failure=failure)
         if verdict.retry and verdict.countdown is not None:
             return self._wait(attempt, payload, verdict.countdown, spent, told)
         state: Terminal = "cancelled" if verdict.category is Category.CANCELLED else "failed"
@@ -257,25 +258,18 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         """Say what may leave the worker of a failure."""
         return cause_of(self.code, failure, verdict)
 
-    def _tell(self, attempt: Attempt, verdict: Verdict, cause: Cause, failure: Failure) -> None:
-        if self.event is None:
-            return
-        said = {key: str(value) for key, value in cause.fields if key in _TOLD}
-        data = {"stage": failure.stage, "category": str(verdict.category), "reason": verdict.reason, **said}
-        if verdict.retry and verdict.countdown is not None:
-            attempt.emit(f"{self.event}.retrying", **data, delay_ms=round(verdict.countdown * 1000))
-        else:
-            attempt.emit(f"{self.event}.failed", **data, code=cause.code, cause=str(cause))
-
-    def _keep_diagnostics(self, attempt: Attempt, failure: Failure) -> None:
-        if failure.text:
-            text = tail(failure.text, Redactor(attempt.secrets))
-            self.services.diagnostics.keep(attempt.task_id, attempt.number, text)
+    def _tell(self, request: Any, attempt: Attempt, *, verdict: Verdict, cause: Cause, failure: Failure) -> None:
+        tell(attempt, self.event, verdict=verdict, cause=cause, failure=failure)
+        if request is not None:
+            self._safely(lambda: self.note(request, attempt, verdict, cause))
 
     def _settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
-        if request is None:
-            return
+        if request is not None:
+            self._safely(lambda: self.settle(request, attempt, verdict))
+
+    def _safely(self, after: Callable[[], None]) -> None:
+        """What comes after an outcome was recorded: the outcome stands, what was left behind the sweep finds."""
         try:
-            self.settle(request, attempt, verdict)
-        except Exception as exc:  # noqa: BLE001 - the outcome stands; what was left behind, the reaper finds
+            after()
+        except Exception as exc:  # noqa: BLE001 - see above
             log.warning("not settled", exception=type(exc).__name__)

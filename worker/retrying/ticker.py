@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 class _Pace:
     due: float
     seconds: float
-    call: Callable[[], None]
+    call: Callable[[], object]
 
 
 class Ticker:
@@ -39,7 +39,7 @@ class Ticker:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def every(self, seconds: float, call: Callable[[], None]) -> Iterator[None]:
+    def every(self, seconds: float, call: Callable[[], object]) -> Iterator[None]:
         """Call ``call`` every ``seconds`` while the block runs. What it raises is logged by class and dropped.
 
         A call may still be running when the block is left.
@@ -71,7 +71,7 @@ class Ticker:
         except Exception as exc:  # noqa: BLE001 - a lease that could not be renewed is tried again, whatever it was
             log.warning("tick failed", extra={"ticker": self._name, "exception": type(exc).__name__})
 
-    def _next(self) -> Callable[[], None]:
+    def _next(self) -> Callable[[], object]:
         """Sleep until the next call is due; nothing of a pace is held meanwhile."""
         with self._wake:
             while (due := min((pace.due for pace in self._paces.values()), default=math.inf)) > time.monotonic():

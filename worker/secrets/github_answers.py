@@ -54,7 +54,7 @@ def refusal(stage: str, answer: Answer, now: float) -> Failure:
     text = answer.body.decode(errors="replace")[:TEXT_LIMIT]
     wait = rate_limit_wait(answer, text, now)
     if wait is not None:
-        category, reason = Category.RATE_LIMITED, "rate_limited"
+        category, reason = Category.RATE_LIMITED, "rate_limit"
     else:
         category, reason = _judge(answer.status, text.lower())
         wait = _seconds(answer.headers.get("retry-after", ""), now)

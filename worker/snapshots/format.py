@@ -36,25 +36,29 @@ OMITTED = (
     "too_large",
     "excluded",
     "ignored",
-    "git_named",
-    "nested_unreadable",
+    "refused_name",
+    "broken_repository",
     "unborn_nested",
     "absent_submodule",
     "too_many_parts",
     "missing_object",
+    "history",
     "reflog_only",
     "other_ref",
+    "outside",
     "empty_directory",
     "empty_directory_unnameable",
 )
 """Kinds of what a capture does not hold, in the order of their lines. The one place to extend.
 
 ``special_mode``, ``hardlink`` and ``xattr`` lose an attribute, not content. ``unborn_nested``: a nested
-repository without a commit; its files are there, as a part without a head. ``git_named``: a name that git
-refuses (``.git`` in another case). ``reflog_only`` and ``other_ref`` count commits and refs, not files.
+repository without a commit; its files are there, as a part without a head. ``refused_name``: git refuses it
+(``.git`` in another case). ``broken_repository``: a ``.git`` that git does not take for one; the files beside it
+are there. ``history``: commits of a shallow nested repository. ``outside``: beside the repository, where the agent
+starts. ``reflog_only`` and ``other_ref`` count commits and refs, ``missing_object`` refs whose objects are gone.
 """
-NO_LOSS = frozenset({"excluded", "ignored", "absent_submodule", "unborn_nested"})
-"""Kinds that take nothing from the work: asked for by the request, or kept in another way."""
+NO_LOSS = frozenset({"excluded", "ignored", "absent_submodule", "unborn_nested", "reflog_only"})
+"""Kinds that take nothing from the work: asked for by the request, kept in another way, or rewritten on purpose."""
 
 STATES = ("none", "rebase", "merge", "cherry_pick", "revert", "bisect", "am")
 """Operations of git that a repository can be in the middle of."""

@@ -6,7 +6,7 @@ begin, so a body that was given up cannot write. The attempt record decides who 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,7 +59,10 @@ class Operation:
     updated: float
     recovers: str | None
     recovered_by: str | None
+    request: dict[str, Any]
     result: Any
+    details: Any
+    """For operators alone: paths, which no client and no event sees."""
 
     @property
     def stderr(self) -> str:
@@ -92,15 +95,34 @@ class OperationStore:
         self._scripts = {name: script(client, f"operation_{name}") for name in ("begin", "note", "finish", "lapsed")}
 
     def begin(
-        self, operation_id: str, *, run_id: str, task_id: str, provider: str, sandbox_id: str, recovers: str = ""
+        self,
+        operation_id: str,
+        *,
+        run_id: str,
+        task_id: str,
+        provider: str,
+        sandbox_id: str,
+        request: Mapping[str, Any],
+        recovers: str = "",
     ) -> Opened | Closed:
         """Work on an operation: the first attempt makes the record, a later one takes it over.
 
-        ``recovers`` is the id of a failed operation whose work this one fetches.
+        ``request`` is kept for whoever recovers it; ``recovers`` is the id of a failed operation whose work this
+        one fetches.
         """
         reply = self._scripts["begin"](
             keys=[self._records + operation_id, self._all, self._runs + run_id, self._running],
-            args=[operation_id, run_id, task_id, provider, sandbox_id, self._lease, self._records, recovers],
+            args=[
+                operation_id,
+                run_id,
+                task_id,
+                provider,
+                sandbox_id,
+                self._lease,
+                self._records,
+                recovers,
+                json.dumps(request),
+            ],
         )
         if reply[0] == "run":
             return Opened(int(reply[1]))
@@ -124,18 +146,20 @@ class OperationStore:
         attempt: int = 0,
         cause: Cause | None = None,
         result: Any = None,
+        details: Any = None,
         next_action: str = "",
     ) -> bool:
         """Write the end. False: it has one already, or is somebody else's; nothing was written.
 
+        ``result`` is what clients are told, ``details`` (paths that conflict) is for operators alone.
         Without a ``fence`` the end comes from outside the body (a hard time limit, a revoked task).
         """
         return bool(
             self._scripts["finish"](
-                keys=[self._records + operation_id, self._running],
+                keys=[self._records + operation_id, self._running, self._all],
                 args=[
                     operation_id, "" if fence is None else fence, status, attempt, str(cause or ""),
-                    json.dumps(result), next_action, self._ttl, self._records,
+                    json.dumps(result), next_action, self._ttl, self._records, self._runs, json.dumps(details),
                 ],
             )
         )  # fmt: skip
@@ -143,7 +167,7 @@ class OperationStore:
     def close_lapsed(self, limit: int = 100) -> list[Operation]:
         """The sweep: close, as failed, operations whose body has been silent for longer than its lease."""
         ids = self._scripts["lapsed"](
-            keys=[self._running], args=[self._records, str(WORKER_LOST), RECOVER, self._ttl, limit]
+            keys=[self._running], args=[self._records, str(WORKER_LOST), RECOVER, self._ttl, limit, self._runs]
         )
         return [found for found in map(self.read, ids) if found is not None]
 
@@ -190,7 +214,9 @@ def _operation(operation_id: str, fields: dict[str, str]) -> Operation:
         updated=float(fields["updated"]) / 1000,
         recovers=fields.get("recovers") or None,
         recovered_by=fields.get("recovered_by"),
+        request=json.loads(fields.get("request", "{}")),
         result=json.loads(fields["result"]) if fields.get("result") else None,
+        details=json.loads(fields["details"]) if fields.get("details") else None,
     )
 
 

@@ -7,7 +7,7 @@ when it lost a race of creates. Never on its age alone.
 import time
 from dataclasses import dataclass
 
-from worker.stores.redis import Client
+from worker.stores.redis import Client, script
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,6 @@ class Kept:
     provider: str
     sandbox_id: str
     run_id: str
-    request: str
     due: float
     """When the reaper may have it."""
 
@@ -29,19 +28,25 @@ class SandboxRegistry:
         self._client = client
         self._entries = f"{prefix}:sandbox:"
         self._due = f"{prefix}:sandboxes"
+        self._note_script = script(client, "sandbox")
 
-    def hold(self, provider: str, sandbox_id: str, *, run_id: str, request: str, seconds: float) -> None:
-        """A task uses this sandbox for up to ``seconds``; never shortens what was promised before."""
-        self._put(provider, sandbox_id, time.time() + seconds, run_id=run_id, request=request)
+    def hold(self, provider: str, sandbox_id: str, *, run_id: str, task_id: str, seconds: float) -> None:
+        """A task uses this sandbox for up to ``seconds``."""
+        self._note(provider, sandbox_id, run_id, f"held:{task_id}", time.time() + seconds)
 
     def keep(self, provider: str, sandbox_id: str, *, run_id: str, seconds: float) -> None:
-        """Let go of a sandbox and keep it for at least ``seconds``."""
-        self._put(provider, sandbox_id, time.time() + seconds, run_id=run_id)
+        """Keep a sandbox for at least ``seconds`` from now; never shortens what was promised before."""
+        self._note(provider, sandbox_id, run_id, "keep", time.time() + seconds)
+
+    def let_go(self, provider: str, sandbox_id: str, *, run_id: str, task_id: str) -> None:
+        """The task does not use the sandbox any more."""
+        self._note(provider, sandbox_id, run_id, f"held:{task_id}", 0)
 
     def give_up(self, provider: str, sandbox_id: str, *, run_id: str) -> None:
         """The sandbox is to be ended as soon as possible, whoever gets to it."""
         member = f"{provider}/{sandbox_id}"
         with self._client.pipeline() as pipe:
+            pipe.delete(self._entries + member)
             pipe.hset(self._entries + member, mapping={"run_id": run_id})
             pipe.zadd(self._due, {member: 0})
             pipe.execute()
@@ -68,14 +73,11 @@ class SandboxRegistry:
         """The sandboxes of one run."""
         return [kept for kept in self.all() if kept.run_id == run_id]
 
-    def _put(self, provider: str, sandbox_id: str, due: float, **fields: str) -> None:
+    def _note(self, provider: str, sandbox_id: str, run_id: str, field: str, until: float) -> None:
         member = f"{provider}/{sandbox_id}"
-        with self._client.pipeline() as pipe:
-            pipe.hset(self._entries + member, mapping=fields)
-            pipe.zadd(self._due, {member: due}, gt=True)
-            pipe.execute()
+        self._note_script(keys=[self._entries + member, self._due], args=[member, field, until, run_id])
 
     def _kept(self, member: str, due: float) -> Kept:
         provider, _, sandbox_id = member.partition("/")
         fields: dict[str, str] = self._client.hgetall(self._entries + member)
-        return Kept(provider, sandbox_id, fields.get("run_id", ""), fields.get("request", ""), due)
+        return Kept(provider, sandbox_id, fields.get("run_id", ""), due)

@@ -113,7 +113,7 @@ def test_the_sweep_closes_what_expired_in_a_dead_workers_hands(rig: Rig, expires
         f"sandferry:attempt:{sent.id}", "envelope", record["envelope"].replace(envelope["options"]["expires"], past)
     )
     rig.worker("w2")
-    rig.sweep_until(lambda: sent.result.ready())
+    rig.sweep_until(sent.result.ready)
     payload = rig.failure(sent)
     assert (payload["code"], payload["category"]) == ("expired", "cancelled")
     assert rig.record(sent).state == "cancelled"

@@ -16,7 +16,7 @@ def test_three_deaths_end_a_task(shared: Rig, plan: str):
     assert payload["cause"] == "worker_lost: stage=begin"
     assert (payload["attempt"], payload["retryable"], payload["exhausted"]) == (1, False, False)
     assert [start["attempt"] for start in shared.starts(sent)] == [1, 1, 1]
-    assert shared.settled(sent) == []
+    assert shared.settled(sent) == ["resource_exhausted"]
     record = shared.record(sent)
     assert (record.state, record.history) == ("failed", ("1 worker_lost: stage=begin",))
     until(lambda: shared.quiet(sent), what="acknowledged")
@@ -46,7 +46,7 @@ def test_a_dead_bodys_time_counts(shared: Rig):
 
 def test_a_death_after_a_retry_repeats_that_attempt(shared: Rig):
     sent = shared.send("network", "sleep:1.5", "ok")
-    first, second = shared.wait_starts(sent, 2)
+    second = shared.wait_starts(sent, 2)[1]
     kill(second["pid"])
     assert sent.result.get(timeout=30) == {"attempt": 2}
     starts = shared.starts(sent)

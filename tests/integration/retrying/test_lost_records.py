@@ -1,7 +1,6 @@
 """A record that is gone: the message's own number counts, and a body goes on."""
 
 from tests.rig.retrying_rig import Rig
-from tests.rig.waiting import until
 
 
 def forget(rig: Rig, task_id: str) -> None:
@@ -20,10 +19,11 @@ def test_between_attempts_the_number_of_the_message_counts(shared: Rig):
 
 
 def test_while_a_body_runs_its_outcome_stands(shared: Rig):
-    for plan, state in (("sleep:2.5", "SUCCESS"), ("sleep:2.5+auth", "FAILURE")):
-        sent = shared.send(plan)
+    both = [(shared.send("sleep:2.5"), "SUCCESS"), (shared.send("sleep:2.5+auth"), "FAILURE")]
+    for sent, _ in both:
         shared.wait_starts(sent, 1)
         forget(shared, sent.id)
+    for sent, state in both:
         sent.result.get(timeout=20, propagate=False)
         assert sent.result.state == state
         record = shared.record(sent)

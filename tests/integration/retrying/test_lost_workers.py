@@ -61,20 +61,20 @@ def test_a_waiting_retry_in_a_dead_workers_memory_comes_back(rig: Rig):
 
 
 def test_an_outcome_that_never_reached_the_client_is_told(rig: Rig):
-    for number, (plan, state) in enumerate((("last:group+ok", "SUCCESS"), ("last:group+auth", "FAILURE"))):
-        worker = rig.worker(f"w{number}")
+    worker = rig.worker("w0")
+    for number, (plan, stored, state) in enumerate(
+        (("last:group+ok", "succeeded", "SUCCESS"), ("last:group+auth", "failed", "FAILURE")), start=1
+    ):
         sent = rig.send(plan)
         until(lambda worker=worker: worker.process.poll() is not None, what="the worker is dead")
-        assert rig.record(sent).state == {"SUCCESS": "succeeded", "FAILURE": "failed"}[state]
+        assert rig.record(sent).state == stored
         assert sent.result.state == "PENDING"
-        rig.worker(f"after{number}")
-        rig.sweep_until(lambda sent=sent: sent.result.ready())
+        worker = rig.worker(f"w{number}")
+        rig.sweep_until(sent.result.ready)
         assert sent.result.state == state
         assert len(rig.starts(sent)) == 1
         # The sweep then forgets the message, which held the request.
         rig.sweep_until(lambda sent=sent: rig.record(sent).envelope is None)
-        for running in rig.workers:
-            running.stop()
 
 
 def test_the_brokers_late_copy_changes_nothing(rig: Rig):
@@ -85,7 +85,7 @@ def test_the_brokers_late_copy_changes_nothing(rig: Rig):
     first.kill_all()
     rig.attempts.cancel(sent.run_id)
     rig.worker("w2")
-    rig.sweep_until(lambda: sent.result.ready())
+    rig.sweep_until(sent.result.ready)
     before = rig.failure(sent)
     assert before["code"] == "cancelled"
     message, _, queue = json.loads(late)
@@ -110,14 +110,14 @@ def test_a_backlog_is_not_answered_with_ever_more_copies(rig: Rig):
     )  # fmt: skip
     assert begun.fence == 1
     rig.attempts.disown("lost-one", owner="gone/1")
-    end = time.monotonic() + 6.5
+    end = time.monotonic() + 4.5
     copies: list[tuple[float, int]] = []
     while time.monotonic() < end:
         rig.sweep()
         until(lambda: rig.broker.llen("maintenance") == 0, what="swept", pause=0.02)
         copies.append((time.monotonic(), len(rig.queued())))
     # Grace is 1 s here: at 0, 1, 3 and 7 s, never at each of the many sweeps.
-    assert len(copies) > 20
+    assert len(copies) > 15
     assert copies[-1][1] == 3
     record = rig.attempts.read("lost-one")
     assert record is not None

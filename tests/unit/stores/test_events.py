@@ -34,7 +34,7 @@ class TestAllowed:
         assert allowed({"cause": value}) == ({"cause": value} if kept else {})
 
     def test_unknown_keys_are_left_out(self):
-        data = {key: 1 for key in DATA_KEYS} | {"stderr": "x", "token": "x", "env": 1}
+        data = dict.fromkeys(DATA_KEYS, 1) | {"stderr": "x", "token": "x", "env": 1}
         assert set(allowed(data)) == DATA_KEYS
 
     def test_no_key_could_hold_output_or_secrets(self):

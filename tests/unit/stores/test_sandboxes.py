@@ -18,19 +18,29 @@ def due(registry: SandboxRegistry) -> list[str]:
 def test_a_promise_is_never_shortened(registry: SandboxRegistry):
     now = time.time()
     registry.keep("local", "s", run_id="r", seconds=1000)
-    registry.hold("local", "s", run_id="r", request="t", seconds=10)
+    registry.hold("local", "s", run_id="r", task_id="t", seconds=10)
     registry.keep("local", "s", run_id="r", seconds=0)
     (kept,) = registry.all()
     assert now + 999 < kept.due < now + 1002
-    assert (kept.provider, kept.sandbox_id, kept.run_id, kept.request) == ("local", "s", "r", "t")
+    assert (kept.provider, kept.sandbox_id, kept.run_id) == ("local", "s", "r")
     registry.keep("local", "s", run_id="r", seconds=2000)
     assert registry.all()[0].due > now + 1999
+
+
+def test_a_holder_keeps_it_until_it_lets_go(registry: SandboxRegistry):
+    registry.keep("local", "s", run_id="r", seconds=-1)
+    registry.hold("local", "s", run_id="r", task_id="a", seconds=100)
+    registry.hold("local", "s", run_id="r", task_id="b", seconds=50)
+    registry.let_go("local", "s", run_id="r", task_id="a")
+    assert due(registry) == []
+    registry.let_go("local", "s", run_id="r", task_id="b")
+    assert due(registry) == ["s"]
 
 
 def test_due_is_what_was_given_up_or_whose_time_is_over(registry: SandboxRegistry):
     registry.keep("local", "kept", run_id="r", seconds=1000)
     registry.keep("local", "over", run_id="r", seconds=-1)
-    registry.hold("docker", "lost", run_id="r", request="t", seconds=500)
+    registry.hold("docker", "lost", run_id="r", task_id="t", seconds=500)
     registry.give_up("docker", "lost", run_id="r")
     assert due(registry) == ["lost", "over"]
 

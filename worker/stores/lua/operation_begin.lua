@@ -1,7 +1,7 @@
 -- An attempt wants to work on an operation: make its record, or take it over from the attempt before.
 -- Replies {'run', fence}, {'done', status, result}, {'foreign', status}, or {'refused', status}.
 -- KEYS: record, index of all, index of the run, index of running ones
--- ARGV: operation id, run id, task id, provider, sandbox id, lease ms, prefix of records, recovers
+-- ARGV: operation id, run id, task id, provider, sandbox id, lease ms, prefix of records, recovers, request
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local was = redis.call('HMGET', KEYS[1], 'status', 'fence', 'task_id', 'run_id', 'result', 'closed_by')
@@ -26,8 +26,9 @@ fence = fence + 1
 redis.call('HSET', KEYS[1], 'status', 'running', 'fence', fence, 'run_id', ARGV[2], 'task_id', ARGV[3],
   'provider', ARGV[4], 'sandbox_id', ARGV[5], 'updated', now, 'next_action', '', 'closed_by', '')
 redis.call('PERSIST', KEYS[1])
+redis.call('PERSIST', KEYS[3])
 if not status then
-  redis.call('HSET', KEYS[1], 'created', now, 'recovers', ARGV[8])
+  redis.call('HSET', KEYS[1], 'created', now, 'recovers', ARGV[8], 'request', ARGV[9])
   redis.call('ZADD', KEYS[2], now, ARGV[1])
   redis.call('ZADD', KEYS[3], now, ARGV[1])
 end

@@ -1,0 +1,3 @@
+from tests.integration.jobs.conftest import local_service
+
+__all__ = ["local_service"]

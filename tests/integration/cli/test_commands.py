@@ -1,0 +1,193 @@
+"""The command line as an operator uses it, in processes of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.rig.jobs import Service
+from tests.rig.waiting import until
+
+TOKEN = "ghs_clitokenAAAABBBBCCCCDDDDEEEE"
+
+
+def sandferry(made: Service, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "worker.cli", *arguments], env=made.env | {"PYTHONPATH": str(Path.cwd())} | env,
+        input=stdin, capture_output=True, text=True, timeout=60, check=False, cwd=made.home,
+    )  # fmt: skip
+
+
+def request_for(url: str, run_id: str, **more) -> str:
+    sandbox = {"provider": "local", "spec": {}}
+    return json.dumps({"schema": 1, "run_id": run_id, "sandbox": sandbox, "repository": {"url": url}, **more})
+
+
+def test_send_waits_and_prints_the_result(local_service: Service):
+    url = local_service.public("sent")
+
+    done = sandferry(local_service, "send", "sandbox.clone", "-", "--wait", stdin=request_for(url, "run-sent"))
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["path"].endswith("/repos/acme/sent")
+
+
+def test_send_ends_with_the_cause_line(local_service: Service):
+    url = local_service.private("closed")
+
+    done = sandferry(local_service, "send", "sandbox.clone", "-", "--wait", stdin=request_for(url, "run-closed"))
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("clone_failed: stage=clone category=auth_denied")
+    assert "Traceback" not in done.stderr
+
+
+def test_send_says_where_json_breaks(local_service: Service):
+    done = sandferry(local_service, "send", "sandbox.clone", "-", stdin='{"schema": 1,\n oops')
+
+    assert done.returncode == 2
+    assert "line 2" in done.stderr
+    assert "oops" not in done.stderr
+
+
+def test_seal_reads_the_token_from_standard_input_and_the_box_opens(local_service: Service):
+    url = local_service.private("boxed")
+    local_service.hub.grant(TOKEN, "acme/boxed")
+    sealed = sandferry(local_service, "seal", "--run", "run-boxed", "--url", url, stdin=TOKEN + "\n")
+    assert sealed.returncode == 0, sealed.stderr
+    box = sealed.stdout.strip()
+    request = request_for(url, "run-boxed", credential={"kind": "sealed", "box": box})
+
+    done = sandferry(local_service, "send", "sandbox.clone", "-", "--wait", stdin=request)
+
+    assert done.returncode == 0, done.stderr
+    assert TOKEN not in box
+
+
+def test_keys_are_made_listed_and_retired(local_service: Service, tmp_path: Path):
+    ring = {"SANDFERRY_KEYRING_FILE": str(tmp_path / "ring.json")}
+
+    first = sandferry(local_service, "keys", "new", **ring).stdout.strip()
+    second = sandferry(local_service, "keys", "new", **ring).stdout.strip()
+    listed = [line.split() for line in sandferry(local_service, "keys", "list", **ring).stdout.splitlines()]
+
+    assert [row[2] for row in listed] == [first, second]
+    assert (tmp_path / "ring.json").stat().st_mode & 0o777 == 0o600
+    assert sandferry(local_service, "keys", "retire", listed[0][0], **ring).returncode == 0
+    assert sandferry(local_service, "keys", "retire", listed[0][0], **ring).returncode == 1
+    assert len(sandferry(local_service, "keys", "list", **ring).stdout.splitlines()) == 1
+
+
+def test_keys_need_a_place(local_service: Service):
+    env = {name: value for name, value in local_service.env.items() if name != "SANDFERRY_KEYRING_FILE"}
+    done = subprocess.run(
+        [sys.executable, "-m", "worker.cli", "keys", "list"], env=env, capture_output=True, text=True, check=False,
+        timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 2
+    assert done.stderr == "sandferry: SANDFERRY_KEYRING_FILE: not set\n"
+
+
+def test_runs_show_prints_the_timeline(local_service: Service):
+    url = local_service.public("shown")
+    local_service.outcome(local_service.clone(url, run_id="run-shown"))
+
+    shown = sandferry(local_service, "runs", "show", "run-shown")
+    lines = sandferry(local_service, "runs", "show", "run-shown", "--json").stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
+
+    names = ["sandbox.initializing", "sandbox.ready", "sandbox.git.started", "sandbox.git.completed"]
+    assert [line.split()[1] for line in shown.stdout.splitlines()] == names
+    assert shown.stdout.startswith("   +0.000s  sandbox.initializing")
+    assert [row["name"] for row in rows] == names
+    assert "run-shown" in sandferry(local_service, "runs", "list").stdout
+    assert sandferry(local_service, "runs", "show", "run-none").returncode == 1
+
+
+def test_cancel_stops_a_run_before_it_starts(local_service: Service):
+    url = local_service.public("never")
+    assert sandferry(local_service, "cancel", "run-never").returncode == 0
+
+    outcome = local_service.outcome(local_service.clone(url, run_id="run-never"))
+
+    assert outcome.payload["code"] == "cancelled"
+    assert local_service.services.sandboxes.of_run("run-never") == []
+    assert sandferry(local_service, "cancel", "../x").returncode == 2
+
+
+def test_doctor_finds_a_good_installation(local_service: Service):
+    done = sandferry(local_service, "doctor", SANDFERRY_DOCKER_URL="unix:///nonexistent/docker.sock")
+    rows = [json.loads(line) for line in sandferry(local_service, "doctor", "--json").stdout.splitlines()]
+
+    assert done.returncode == 0, done.stdout
+    levels = {row["check"]: row["level"] for row in rows}
+    assert levels["broker"] == levels["record store"] == levels["result backend"] == "ok"
+    assert levels["package tasks"] == levels["package worker"] == "ok"
+    assert levels["key ring (1 keys)"] == "ok"
+    assert "warn  docker" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"SANDFERRY_BROKER_URL": "redis://127.0.0.1:1/0"}, "FAIL  broker: no answer"),
+        ({"SANDFERRY_STATE_URL": "redis://127.0.0.1:1/0"}, "FAIL  record store: no answer"),
+        ({"SANDFERRY_KEYRING_FILE": "/nonexistent"}, "FAIL  key ring: "),
+        ({"SANDFERRY_GITHUB_APP_KEY_FILE": "/nonexistent"}, "FAIL  github app: "),
+    ],
+)
+def test_doctor_says_what_is_wrong(local_service: Service, settings, line):
+    done = sandferry(local_service, "doctor", **settings)
+
+    assert done.returncode == 1
+    assert line in done.stdout
+
+
+def test_doctor_finds_a_package_that_hides_ours(local_service: Service, tmp_path: Path):
+    (tmp_path / "tasks.py").write_text("")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "worker.cli", "doctor"], env=local_service.env, cwd=tmp_path, capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert "FAIL  package tasks: another `tasks` hides ours" in done.stdout
+    assert done.returncode == 1
+
+
+def test_settings_that_lose_tasks_are_refused_without_their_values(local_service: Service):
+    done = sandferry(local_service, "runs", "list", SANDFERRY_VISIBILITY_TIMEOUT="60")
+    typo = sandferry(local_service, "runs", "list", SANDFERRY_LEASE="s3cret")
+
+    assert done.returncode == typo.returncode == 2
+    assert "visibility_timeout must exceed deadline_max" in done.stderr
+    assert typo.stderr.startswith("sandferry: not valid: lease.")
+    assert "s3cret" not in typo.stderr
+
+
+def test_valkey_worker_and_beat_run_together(tmp_path: Path):
+    port = 20_000 + os.getpid() % 10_000
+    env = {
+        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(Path.cwd()), "SANDFERRY_SWEEP_EVERY": "1",
+        "SANDFERRY_BROKER_URL": f"redis://127.0.0.1:{port}/0",
+    }  # fmt: skip
+    log = (tmp_path / "log").open("wb")
+    started = [
+        subprocess.Popen([sys.executable, "-m", "worker.cli", *args], env=env, stdout=log, stderr=log, cwd=tmp_path)
+        for args in (["valkey", "--port", str(port)], ["worker", "-c", "1"], ["beat"])
+    ]
+    try:
+        until(
+            lambda: (tmp_path / "log").read_text().count("maintenance.sweep[") >= 2, seconds=40,
+            what="the worker has received sweeps from beat",
+        )  # fmt: skip
+    finally:
+        for process in reversed(started):
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+    assert [process.returncode for process in started] == [0, 0, 0]

@@ -1,0 +1,99 @@
+# shellcheck shell=sh disable=SC2154
+# The bundle of a part. We write its header: `git bundle create` drops refs that the base reaches, and what it
+# must not send again it asks of commits only.
+
+# A commit with our identity, of the moment, on stdout's file $own/answer: TREE PARENT|none MESSAGE.
+commit_tree() {
+    parent=
+    [ "$2" = none ] || parent="-p $2"
+    # shellcheck disable=SC2086
+    ask "$own/answer" env GIT_AUTHOR_NAME=Sandferry GIT_AUTHOR_EMAIL=sandferry@localhost TZ=UTC \
+        GIT_COMMITTER_NAME=Sandferry GIT_COMMITTER_EMAIL=sandferry@localhost \
+        git commit-tree "$1" $parent -m "$3" || broke git $?
+    IFS= read -r commit <"$own/answer" || broke git 0 malformed_answer
+}
+
+# Snapshot, baseline, HEAD, then the tips, as lines "<id> <name>" into $own/refs. Sets $snapshot.
+name_refs() {
+    commit_tree "$tree" "$head" 'Sandferry snapshot'
+    snapshot=$commit
+    printf '%s snapshot\n' "$snapshot" >"$own/refs"
+    if [ "$baseline" != none ] && [ "$baseline" != "$base_tree" ]; then
+        commit_tree "$baseline" none 'Sandferry baseline'
+        printf '%s baseline\n' "$commit" >>"$own/refs"
+    fi
+    [ "$head" = none ] || printf '%s head\n' "$head" >>"$own/refs"
+    cat -- "$own/tips" >>"$own/refs"
+}
+
+# Header and pack into FILE; its status is that of the pack.
+write_bundle() {
+    : >"$own/needs"
+    [ "$base" = none ] || echo "$base" >"$own/needs"
+    shallow_roots >>"$own/needs"
+    {
+        if [ "$format" = sha1 ]; then echo '# v2 git bundle'; else printf '# v3 git bundle\n@object-format=%s\n' "$format"; fi
+        sed 's/.*/-& base/' "$own/needs"
+        sed 's| | refs/sandferry/|' "$own/refs"
+        printf '\n'
+    } >"$1" || broke sh 1
+    # The base's tree is named too: what hangs on no commit of the base's is still not sent twice.
+    {
+        cut -d ' ' -f 1 "$own/refs"
+        sed 's/^/^/' "$own/needs"
+        [ "$base" = none ] || echo "^$base_tree"
+    } >"$own/specs"
+    said=$(git pack-objects -q --revs --thin --delta-base-offset --stdout <"$own/specs" 2>&1 >>"$1" 3>&-)
+}
+
+# A bundle with as much of the history as there is: all, without refs that are not whole, or only the files.
+make_bundle() {
+    name_refs
+    write_bundle "$1" && return
+    give_up_on_objects $?
+    keep_whole_tips
+    name_refs
+    write_bundle "$1" && return
+    give_up_on_objects $?
+    cut -d ' ' -f 2 "$own/tips" | omit missing_object
+    echo HEAD | omit missing_object
+    : >"$own/tips"
+    head=none
+    name_refs
+    write_bundle "$1" || give_up_on_objects $? final
+}
+
+keep_whole_tips() {
+    beyond=
+    [ "$base" = none ] || beyond=^$base
+    while read -r tip ref; do
+        # shellcheck disable=SC2086
+        if git rev-list --quiet --objects "$tip" $beyond; then printf '%s %s\n' "$tip" "$ref"
+        else printf '%s\n' "$ref" | omit missing_object
+        fi
+    done <"$own/tips" >"$own/names"
+    cat -- "$own/names" >"$own/tips"
+}
+
+# STATUS: end, unless all that is wrong is that objects are missing or damaged.
+give_up_on_objects() {
+    known=$(printf '%s\n' "$said" | errno_in)
+    [ "$known" = ' object_corrupt' ] || broke git "$1"
+    [ $# -eq 1 ] && return
+    [ -z "$common" ] || ! git config -f "$common/config" --get-regexp '^remote\..*\.promisor$' >/dev/null ||
+        broke git "$1" promisor_object
+    broke git "$1" object_corrupt
+}
+
+# Sets $size (bytes) and $digest of FILE: git's own SHA-256, as not every image has sha256sum.
+measure() {
+    size=$(wc -c <"$1") || broke wc $?
+    size=$((size))
+    [ -d "$own/digest" ] || ask /dev/null init_digest || broke git $?
+    ask "$own/answer" git --git-dir="$own/digest" hash-object --no-filters -- "$1" || broke git $?
+    IFS= read -r digest <"$own/answer" || broke git 0 malformed_answer
+}
+init_digest() (
+    unset GIT_DIR GIT_WORK_TREE
+    git init -q --bare --template= --object-format=sha256 "$own/digest"
+)

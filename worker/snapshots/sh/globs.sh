@@ -1,0 +1,39 @@
+# shellcheck shell=sh disable=SC2154
+# What the request takes in and leaves out beyond git's own rules. Pathspecs, NUL between: $own/includes (of
+# ignored files) and $own/excludes (each with the magic `exclude`), $own/excluded (the same without).
+
+# Excluded files are as they were in the baseline, whatever became of them.
+leave_out() {
+    [ -s "$own/excluded" ] || return 0
+    xargs -0 git ls-files --others --modified --deleted --exclude-standard -z -- <"$own/excluded" | lines | sort -u |
+        omit excluded
+    before=$1
+    [ "$before" != none ] || before=$(git mktree </dev/null) || broke git $?
+    ask /dev/null git reset -q --pathspec-from-file="$own/excluded" --pathspec-file-nul "$before" || broke git $?
+}
+
+# Ignored files that the request wants.
+take_in() {
+    [ -s "$own/includes" ] || return 0
+    cat -- "$own/includes" "$own/excludes" | xargs -0 git ls-files --others --ignored --exclude-standard -z -- |
+        lines | sed '/\/$/d' >"$own/wanted"
+    [ -s "$own/wanted" ] || return 0
+    sed 's|^|./|' "$own/wanted" | zeros | xargs -0 sh -c "$oversize" sh "$cap" | lines | sed 's|^\./||' >"$own/names"
+    omit too_large <"$own/names"
+    minus "$own/names" <"$own/wanted" | sed 's/^/:(top,literal)/' | zeros >"$own/specs"
+    code=0
+    ask /dev/null git add -f --sparse --ignore-errors --pathspec-from-file="$own/specs" --pathspec-file-nul || code=$?
+    [ "$code" -le 1 ] || broke git "$code"
+    [ "$code" -eq 0 ] || partial=yes
+}
+# shellcheck disable=SC2016
+oversize='
+cap=$1
+shift
+exec find "$@" -prune -type f -size "+${cap}c" -print0'
+
+# How many ignored files are not taken.
+count_ignored() {
+    count=$(git ls-files --others --ignored --exclude-standard -z | tr -cd '\0' | wc -c)
+    ignored=$((ignored + count))
+}

@@ -1,0 +1,117 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# The capture helper. Arguments, in this order: the workspace; the roots it must lie under (two); the directory
+# where captures are made; key and nonce of this one; the baseline's git directory and tree, and the base commit
+# (empty: none); the kinds of omissions; the cap in bytes of a file; the most parts; empty directories; names of
+# omissions; quiesce (none or pause); its scope (home or user) and process ids (empty: all); how many pathspecs
+# to take in; these, and those to leave out.
+workspace=$1 root_1=$2 root_2=$3 home=$4 key=$5 nonce=$6 lender=$7 wanted_baseline=$8 wanted_base=$9
+shift 9
+kinds=$1 cap=$2 most_parts=$3 most_empty=$4 most_omitted=$5 quiesce=$6 scope=$7 pids=$8
+shift 8
+
+# The whole repository, if the workspace is a directory in one; never anything above its root.
+enter() {
+    cd -P -- "$workspace" || broke sh 1 path_invalid ENOENT
+    start=$PWD root=
+    for candidate in "$root_1" "$root_2"; do
+        candidate=$(cd -P -- "$candidate" && printf '%s' "$PWD") || continue
+        case $PWD/ in "$candidate"/*) root=$candidate ;; esac
+    done
+    [ -n "$root" ] || broke sh 1 path_invalid
+    while ! [ -e .git ]; do
+        if [ "$PWD" = "$root" ]; then cd -- "$start" && return; fi
+        cd -P .. || broke sh 1 path_invalid
+    done
+}
+
+# $directory is ours: $own in it for our work, `out` for what is captured.
+make_own() {
+    ask /dev/null mkdir -p -- "$home" || broke mkdir $?
+    ask /dev/null mkdir -- "$home/$key.$nonce" || broke mkdir $?
+    directory=$home/$key.$nonce own=$home/$key.$nonce/work
+    ask /dev/null mkdir -- "$own" "$own/out" || broke mkdir $?
+    : >"$own/omitted" && : >"$own/empty" && : >"$own/queue" && : >"$own/parts"
+}
+
+# The pathspecs to take in and to leave out.
+keep_globs() {
+    include=$1
+    shift
+    : >"$own/includes" && : >"$own/excludes" && : >"$own/excluded"
+    while [ "$include" -gt 0 ]; do
+        printf ':(top,glob)%s\0' "$1" >>"$own/includes"
+        shift && include=$((include - 1))
+    done
+    for glob; do
+        printf ':(top,exclude,glob)%s\0' "$glob" >>"$own/excludes"
+        printf ':(top,glob)%s\0' "$glob" >>"$own/excluded"
+    done
+}
+
+require_git() {
+    command -v git >/dev/null 2>&1 || broke git 127
+    version=$(git version) || return 0 # what ails it shows at once
+    version=${version#git version }
+    major=${version%%.*} minor=${version#*.}
+    minor=${minor%%[!0-9]*}
+    [ "$major" -gt 2 ] || { [ "$major" -eq 2 ] && [ "$minor" -ge 37 ]; } || broke git 1 git_too_old
+}
+
+# Beside the repository, where an agent starts: what lies there is in no part. A link to a part is.
+report_siblings() {
+    beside=$(cd -P -- "$root_1" && printf '%s' "$PWD") || return 0
+    case $top/ in "$beside"/*) return ;; esac
+    case $beside/ in "$top"/*) return ;; esac
+    for entry in "$beside"/* "$beside"/.[!.]* "$beside"/..?*; do
+        [ -e "$entry" ] || [ -L "$entry" ] || continue
+        [ "$(cd -P -- "$entry" && printf '%s' "$PWD")" = "$top" ] || printf '%s\0' "${entry##*/}"
+    done | lines | omit outside
+}
+
+capture_all() {
+    number=0 queued=1 ignored=0 where=
+    capture_part repository
+    report_siblings
+    next=1
+    while line=$(sed -n "${next}p" "$own/queue") && [ -n "$line" ]; do
+        next=$((next + 1)) where=${line#* }/
+        plain=$(printf '%b.' "${line#* }")
+        cd -P -- "$top/${plain%.}" && capture_part "${line%% *}"
+    done
+}
+
+# Lists with bounds; what passes the bound is counted.
+write_lists() {
+    where=
+    awk -v most="$most_empty" 'NR > most' "$own/empty" | omit empty_directory
+    awk -v most="$most_empty" 'NR <= most' "$own/empty" | zeros >"$own/out/empty.z" || broke sh $?
+    awk -v most="$most_omitted" 'NR <= most && length($0) < 4000' "$own/omitted" | while IFS= read -r line; do
+        printf '%s\0%b\0' "${line%% *}" "${line#* }"
+    done >"$own/out/omitted.z" || broke sh $?
+    empty=$(tr -cd '\0' <"$own/out/empty.z" | wc -c)
+    {
+        printf 'sandferry-capture 1\nquiesce %s\n' "$quiesce"
+        cat -- "$own/parts"
+        awk -v kinds="$kinds" '{ n[$1]++ }
+            END { split(kinds, kind, " ")
+                  for (i = 1; i in kind; i++) if (n[kind[i]]) print "omitted " kind[i] " " n[kind[i]] }' "$own/omitted"
+        printf 'ignored %s\nempty %s\nend\n' "$ignored" $((empty))
+    } >"$own/out/capture.txt" || broke sh $?
+}
+
+enter
+make_own
+keep_globs "$@"
+require_git
+sweep
+top=$PWD
+[ "$quiesce" = none ] || pause
+stage=archive
+capture_all
+resume
+stage=publish
+write_lists
+ask /dev/null mv -- "$own/out" "$directory/out" || broke mv $?
+rm -rf -- "$own" "$directory/stopped"
+trap - EXIT
+printf 'captured\n'

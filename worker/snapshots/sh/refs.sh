@@ -1,0 +1,67 @@
+# shellcheck shell=sh disable=SC2154
+# Which commits go with a snapshot: every local branch, tag and stash that the base does not reach.
+
+# Lines "<id> <name below refs/sandferry>" into $own/tips; $base is a commit that is there, or none. The branch
+# that HEAD stands for is always among them, and first.
+choose_tips() {
+    : >"$own/tips"
+    [ -s "$GIT_DIR/packed-refs" ] || return 0
+    {
+        git for-each-ref --format='%(objectname) %(refname)' "$branch"
+        beyond_base '%(objecttype) %(*objecttype) %(objectname) %(refname)' refs/heads refs/tags |
+            sed -n -e 's/^commit  //p' -e 's/^tag commit //p'
+        [ "$base" = none ] || tags_of_our_time
+    } | awk '!seen[$0]++' | sed 's| refs/| |' >"$own/tips"
+    stashes >>"$own/tips"
+    beyond_base '%(refname)' |
+        sed -e '/^refs\/heads\//d' -e '/^refs\/tags\//d' -e '/^refs\/remotes\//d' -e '/^refs\/stash$/d' | omit other_ref
+}
+
+# FORMAT [PATTERN...]: the refs that the base does not reach; all, if a damaged history hides which those are.
+beyond_base() {
+    if [ "$base" = none ] || ! git for-each-ref --no-merged="$base" --format="$@" >"$own/answer"; then
+        git for-each-ref --format="$@" >"$own/answer"
+    fi
+    cat -- "$own/answer"
+}
+
+# Annotated tags on what the base reaches, if they are no older than the base: those came with no clone.
+tags_of_our_time() {
+    born=$(git show -s --format=%ct "$base")
+    git for-each-ref --merged="$base" --format='%(taggerdate:unix) %(objectname) %(refname)' refs/tags |
+        awk -v born="$born" 'NF == 3 && $1 + 0 >= born + 0 { print $2 " " $3 }'
+}
+
+# The stack of stashes, newest first, as git counts them.
+stashes() {
+    grep -q ' refs/stash$' "$GIT_DIR/packed-refs" || return 0
+    ask "$own/answer" git --git-dir="$theirs" rev-list --walk-reflogs refs/stash -- ||
+        sed -n 's| refs/stash$||p' "$GIT_DIR/packed-refs" >"$own/answer"
+    awk '{ print $1 " stash/" NR - 1 }' "$own/answer"
+}
+
+# Commits that only a reflog remembers are not taken: amended, rebased or reset away, most of them on purpose.
+report_reflog() {
+    [ -n "$theirs" ] || return 0
+    sed -n 's|^\([0-9a-f]*\) stash/.*|^\1|p' "$own/tips" >"$own/names"
+    git --git-dir="$theirs" rev-list --reflog --not --all --not --stdin <"$own/names" | omit reflog_only
+}
+
+# Whether any of $own/tips or $head is on none of the remotes.
+is_local() {
+    {
+        cut -d ' ' -f 1 "$own/tips"
+        [ "$head" = none ] || echo "$head"
+    } >"$own/names"
+    [ -n "$(git rev-list -n 1 --stdin --not --remotes <"$own/names")" ]
+}
+
+# The roots of a shallow history: their parents are nowhere, so a bundle can only start above them.
+shallow_roots() {
+    [ -f "$GIT_DIR/shallow" ] || return 0
+    {
+        cut -d ' ' -f 1 "$own/refs"
+        [ "$base" = none ] || echo "^$base"
+    } >"$own/specs"
+    git rev-list --max-parents=0 --stdin <"$own/specs" | awk 'NR == FNR { cut[$1]; next } $1 in cut' "$GIT_DIR/shallow" -
+}

@@ -1,0 +1,87 @@
+# shellcheck shell=sh disable=SC2034
+# Their repository, and one of our own over the same work tree.
+
+# The work tree we stand in: its git directory ($theirs), the one that shares with others ($common), its object
+# format. Empty where git would take nothing for a repository.
+locate() {
+    unset GIT_DIR GIT_WORK_TREE
+    theirs='' common='' format=sha1
+    if [ -d .git ]; then
+        theirs=$(cd -P -- .git && printf '%s' "$PWD")
+    elif [ -f .git ]; then
+        theirs=$(sed -n 's/^gitdir: //p' .git)
+        theirs=$(cd -P -- "$theirs" && printf '%s' "$PWD")
+    fi
+    [ -n "$theirs" ] || return 0
+    if ! ask /dev/null git --git-dir="$theirs" rev-parse --git-dir; then theirs='' && return; fi
+    common=$theirs
+    [ ! -f "$theirs/commondir" ] || common=$(cd -P -- "$theirs" && cd -P -- "$(cat commondir)" && printf '%s' "$PWD")
+    format=$(git config -f "$common/config" extensions.objectFormat) || format=sha1
+}
+
+# A path as a line of objects/info/alternates.
+alternate() {
+    printf '"%s"\n' "$(printf '%s' "$1" | sed -e 's/["\\]/\\&/g' -e '$!s/$/\\n/' | tr -d '\n')"
+}
+
+# scratch STORE: a repository whose objects are theirs and, from $lender, the baseline's. It becomes $GIT_DIR.
+scratch() {
+    ask /dev/null git init -q --bare --template= -b sandferry --object-format="$format" "$1" || broke git $?
+    mkdir -p -- "$1/info" "$1/objects/info" || broke mkdir $?
+    # Names that fsck refuses are not added. Our objects live for seconds: they need no fsync.
+    cat >>"$1/config" <<'CONFIG' || broke cat $?
+[core]
+	bare = false
+	fsmonitor = false
+	untrackedCache = false
+	quotePath = false
+	sparseCheckout = true
+	protectHFS = true
+	protectNTFS = true
+	safecrlf = false
+	fsync = none
+	hooksPath = /dev/null
+	excludesFile = /dev/null
+	attributesFile = /dev/null
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+CONFIG
+    export GIT_DIR="$1" GIT_WORK_TREE="$work"
+    for store in "$common" "$lender"; do
+        if [ -d "$store/objects" ] && [ -n "$store" ]; then alternate "$store/objects"; fi
+    done >"$1/objects/info/alternates" || broke sh $?
+    [ -n "$theirs" ] || return 0
+    # -p: the index's own time tells git which entries it must not trust.
+    for file in "$theirs/index" "$theirs"/sharedindex.* "$common/shallow"; do
+        [ ! -f "$file" ] || ask /dev/null cp -p -- "$file" "$1/" || broke cp $?
+    done
+    [ ! -f "$common/info/exclude" ] || ask /dev/null cp -- "$common/info/exclude" "$1/info/" || broke cp $?
+}
+
+# Their refs and HEAD, read without their objects; everything else asks our own repository. Sets $head (a commit
+# that is there, or none) and $branch (the ref HEAD stands for, or none).
+borrow_refs() {
+    head=none branch=none
+    [ -n "$theirs" ] || return 0
+    ask "$GIT_DIR/packed-refs" git --git-dir="$theirs" for-each-ref --format='%(objectname) %(refname)' || broke git $?
+    printf '%s\n' "$said" | sed -n 's/^warning: ignoring broken ref //p' | omit missing_object
+    ask "$own/answer" git --git-dir="$theirs" symbolic-ref -q HEAD && IFS= read -r branch <"$own/answer"
+    ask "$own/answer" git --git-dir="$theirs" rev-parse -q --verify HEAD || return 0
+    IFS= read -r head <"$own/answer"
+    ask /dev/null git cat-file -e "$head^{commit}" || { echo HEAD | omit missing_object && head=none; }
+}
+
+# The operation of git that their repository is in the middle of.
+state() {
+    if [ -z "$theirs" ]; then echo none
+    elif [ -f "$theirs/rebase-apply/applying" ]; then echo am
+    elif [ -d "$theirs/rebase-merge" ] || [ -d "$theirs/rebase-apply" ]; then echo rebase
+    elif [ -f "$theirs/MERGE_HEAD" ]; then echo merge
+    elif [ -f "$theirs/CHERRY_PICK_HEAD" ]; then echo cherry_pick
+    elif [ -f "$theirs/REVERT_HEAD" ]; then echo revert
+    elif [ -f "$theirs/BISECT_LOG" ]; then echo bisect
+    else echo none
+    fi
+}

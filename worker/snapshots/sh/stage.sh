@@ -1,0 +1,80 @@
+# shellcheck shell=sh disable=SC2154
+# Every file of the work tree into our index, and a tree of it.
+
+# Their index, made honest: entries that git was told to look away from are looked at.
+load_index() {
+    if ! ask "$own/index" git ls-files -v --stage; then
+        rm -f -- "$GIT_DIR/index" "$GIT_DIR"/sharedindex.*
+        [ "$head" = none ] || ask /dev/null git read-tree "$head" || broke git $?
+        ask "$own/index" git ls-files -v --stage || broke git $?
+    fi
+    if grep -q '^[a-z]' "$own/index"; then
+        git ls-files -z >"$own/names" || broke git $?
+        said=$(git update-index -z --no-assume-unchanged --stdin <"$own/names" 2>&1 3>&-) || broke git $?
+    fi
+}
+
+# Submodules: one that is checked out is its HEAD, one that is not is what the index says. git itself would run
+# `git status`, with their configuration and into their index, so it is kept away from them. A directory that is
+# no repository any more is its files. Leaves names in $own/apart; those checked out in $own/submodules too.
+place_gitlinks() {
+    : >"$own/apart" && : >"$own/submodules"
+    grep -q '^. 160000 ' "$own/index" || return 0
+    git ls-files --stage -z | tr '\n\0' '\0\n' | sed -n '/^160000 /p' | tr '\n\0' '\0\n' | lines >"$own/gitlinks"
+    while IFS= read -r entry; do
+        path=${entry#*	} commit=${entry#160000 }
+        plain=$(printf '%b.' "$path")
+        plain=./${plain%.}
+        if [ -e "$plain/.git" ]; then
+            printf '%s\n' "$path" | tee -a "$own/submodules" >>"$own/apart"
+            commit=$(git --git-dir="$plain/.git" rev-parse -q --verify HEAD) || continue
+            printf '160000 %s 0\t%s\0' "$commit" "${plain#./}"
+        elif [ -d "$plain" ] && [ ! -L "$plain" ] && [ -n "$(ls -A -- "$plain")" ]; then
+            printf '0 %s\t%s\0' "${commit%% *}" "${plain#./}"
+        elif [ -d "$plain" ] || { [ ! -e "$plain" ] && [ ! -L "$plain" ]; }; then
+            printf '%s\n' "$path" >>"$own/apart"
+            printf '%s\n' "$path" | omit absent_submodule
+        fi
+    done <"$own/gitlinks" >"$own/index"
+    said=$(git update-index -z --index-info <"$own/index" 2>&1 3>&-) || broke git $?
+}
+
+# Nested repositories, which git lists as directories, as pathspecs.
+apart_from_nested() {
+    # shellcheck disable=SC2016
+    git ls-files --others --exclude-standard -z | xargs -0 sh -c '
+        for name; do
+            case $name in */) printf ":(exclude,top,literal)%s\0" "${name%/}" ;; esac
+        done' sh
+}
+
+# Put every file into the index. One that vanishes on the way ends `git add` with 128, and the add is repeated;
+# ones that cannot be read end it with 1. Sets $partial.
+add_all() {
+    tries=3 partial=no
+    while :; do
+        { printf ':/\0' && apart_from_nested && sed 's/^/:(exclude,top,literal)/' "$own/apart" | zeros &&
+            cat -- "$own/excludes"; } >"$own/specs" || broke sh $?
+        code=0
+        ask /dev/null git add -A --sparse --ignore-errors --pathspec-from-file="$own/specs" --pathspec-file-nul ||
+            code=$?
+        [ "$code" -ne 0 ] || return 0
+        [ "$code" -ne 1 ] || { partial=yes && return; }
+        tries=$((tries - 1))
+        case $said in
+            *'unable to stat '* | *': No such file or directory'*) [ "$tries" -gt 0 ] || broke git "$code" files_changing ;;
+            *) broke git "$code" ;;
+        esac
+    done
+}
+
+# Sets $tree. What was in conflict and kept away from the add is their side's version.
+write_tree() {
+    ask "$own/names" git ls-files --unmerged -z || broke git $?
+    if [ -s "$own/names" ]; then
+        tr '\n\0' '\0\n' <"$own/names" | sed 's/^\([0-7]* [0-9a-f]*\) [123]	/\1 0	/' | tr '\n\0' '\0\n' >"$own/index"
+        said=$(git update-index -z --index-info <"$own/index" 2>&1 3>&-) || broke git $?
+    fi
+    ask "$own/answer" git write-tree --missing-ok || broke git $?
+    IFS= read -r tree <"$own/answer" || broke git 0 malformed_answer
+}
