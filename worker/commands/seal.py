@@ -10,8 +10,9 @@ import typer
 
 def seal(  # noqa: PLR0917 - Typer calls it by name
     run: Annotated[str, typer.Option(help="The run it is for.")],
-    url: Annotated[str, typer.Option(help="The repository it is for.")],
-    operation: Annotated[str, typer.Option(help="The operation it is for.")] = "clone",
+    url: Annotated[str, typer.Option(help="The repository it is for.")] = "",
+    tool: Annotated[str, typer.Option(help="Or the tool it is for: name@sha256:...; --username is the variable.")] = "",
+    operation: Annotated[str, typer.Option(help="The operation it is for; a tool's is always dispatch.")] = "clone",
     expires_in: Annotated[float, typer.Option(help="Seconds it may be used.", min=1)] = 3600,
     minted: Annotated[bool, typer.Option("--minted", help="The token is fresh from GitHub.")] = False,
     username: Annotated[str, typer.Option(help="The user name that goes with it.")] = "x-access-token",
@@ -24,13 +25,15 @@ def seal(  # noqa: PLR0917 - Typer calls it by name
     from worker.secrets.keys import read_public_key  # noqa: PLC0415 - same
     from worker.secrets.sealed import Plaintext, git_subject  # noqa: PLC0415 - same
     from worker.secrets.sealed import seal as seal_box  # noqa: PLC0415 - same
+    from worker.secrets.subject import tool_subject  # noqa: PLC0415 - same
+    from worker.tools.package import Reference  # noqa: PLC0415 - same
 
     token = (sys.stdin.read() if str(token_file) == "-" else token_file.read_text(encoding="utf-8")).strip()
     now = time.time()
     plaintext = Plaintext(
         run_id=run,
-        operation=operation,
-        subject=git_subject(url, field_name="--url"),
+        operation="dispatch" if tool else operation,
+        subject=tool_subject(Reference.parse(tool).digest) if tool else git_subject(url, field_name="--url"),
         expires_at=now + expires_in,
         minted_at=now if minted else None,
         username=username,

@@ -10,7 +10,7 @@ import typer
 
 
 def send(
-    task: Annotated[str, typer.Argument(help="sandbox.clone, sandbox.extend or sandbox.release.")],
+    task: Annotated[str, typer.Argument(help="sandbox.clone, tool.dispatch, sandbox.release, ...")],
     request: Annotated[Path, typer.Argument(help="A JSON file; - reads standard input.")],
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the outcome.")] = False,
     timeout: Annotated[float, typer.Option(help="Seconds to wait.", min=1)] = 3600,

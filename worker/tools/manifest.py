@@ -5,7 +5,7 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from worker.failures.model import InvalidRequest
@@ -27,7 +27,7 @@ _PATH_MAX = 200
 """Characters; every tar can carry it (ustar holds 255)."""
 
 Name = Annotated[str, StringConstraints(pattern=rf"^{NAME}$")]
-EnvName = Annotated[str, StringConstraints(pattern=r"^(?!SANDFERRY_)[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 
 
 class Effect(StrEnum):
@@ -71,6 +71,13 @@ class Manifest(BaseModel):
         if not all(valid_path(item[2:]) for item in self.entrypoint if item.startswith(PACKAGE_ITEM)):
             raise PydanticCustomError("unsafe_path", "refused")
         return self
+
+    @field_validator("env")
+    @classmethod
+    def _not_ours(cls, names: list[str]) -> list[str]:
+        if any(name.startswith("SANDFERRY_") for name in names):
+            raise PydanticCustomError("bad_value", "refused")
+        return names
 
     @property
     def declared(self) -> Effect:

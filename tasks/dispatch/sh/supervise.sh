@@ -40,7 +40,7 @@ supervise() {
     out=$!
     keep err "$error_limit" &
     err=$!
-    (cd -- "$cwd" && exec setsid sh -c 'exec "$@"' sh "$@" || exit 126) <input >"out.$$" 2>"err.$$" &
+    (cd -- "$cwd" && unset OLDPWD && exec setsid sh -c 'exec "$@"' sh "$@" || exit 126) <input >"out.$$" 2>"err.$$" &
     tool=$!
     born "$tool" && ln -s "$tool:$born:$boot" tool
     setsid sh -c "$self" sandferry-launcher timer "$self" "$place" "$nonce" "$generation" "$seconds" \
