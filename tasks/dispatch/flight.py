@@ -1,5 +1,6 @@
 """One attempt at a call: what the ledger knows, what the sandbox shows, what the gate says, what is then done."""
 
+import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -106,7 +107,7 @@ class Flight:
             # Apart from the start: an input without a claim is proof that the call has not run.
             self._note("stage")
             if not steps.stage(entry):
-                self._bootstrap(steps, entry)
+                self._bootstrap(steps)
                 self._note("stage")
                 steps.stage(entry)
         self._enter("dispatch")
@@ -124,7 +125,7 @@ class Flight:
         try:
             answer = steps.send(entry, staged=staged)
             if answer.need_package:
-                self._bootstrap(steps, entry)
+                self._bootstrap(steps)
                 self._enter("dispatch")
                 answer = steps.send(entry, staged=staged)
         except Cancelled:
@@ -154,10 +155,10 @@ class Flight:
             raise lost
         return self._judged(steps, entry, answer, None)
 
-    def _bootstrap(self, steps: Steps, entry: Entry) -> None:
+    def _bootstrap(self, steps: Steps) -> None:
         self._note("bootstrap")
         package = self.call.store.fetch(self.call.reference, limit=self.services.settings.tool_package_max)
-        steps.upload(package.archive, f"{entry.nonce}-{self.attempt.fence}")
+        steps.upload(package.archive, secrets.token_hex(16))
 
     def _acquire(self, entry: Entry) -> Steps:
         """Take the sandbox. A call that writes and may have been sent has only the one it was sent to."""

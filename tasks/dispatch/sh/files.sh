@@ -28,23 +28,28 @@ unpack() {
     packaged "$fresh" "$2" || refuse digest_mismatch
     chmod -R a-w "$fresh/files" 2>/dev/null # a package may have no files
     rm -f -- "$3"
-    if [ -e "$1" ]; then # spoilt, or else `packaged` would have known it
-        chmod -R u+w "$1" 2>/dev/null
-        rm -rf -- "$1"
+    if [ -e "$1" ] && ! packaged "$1" "$2"; then # spoilt
+        mv -- "$1" "$fresh.old" && discard "$fresh.old"
     fi
-    mv -- "$fresh" "$1" || refuse file_denied
-    chmod -R u+w "$1/${fresh##*/}" 2>/dev/null
-    rm -rf -- "${1:?}/${fresh##*/}" # somebody else was first: then ours went into theirs
+    [ -e "$1" ] || mv -- "$fresh" "$1" || refuse file_denied
+    discard "$fresh"
+    discard "$1/${fresh##*/}" # somebody else was first by a hair: then ours went into theirs
+}
+
+discard() {
+    [ -e "$1" ] || return 0
+    chmod -R u+w "$1" 2>/dev/null
+    rm -rf -- "$1"
 }
 
 # stage_input: the input of this call, whole or not at all. A small one comes in the environment.
 stage_input() {
     [ -d "$work" ] || mkdir -p -- "$work" || refuse file_denied
     if [ -n "${SANDFERRY_INPUT+set}" ]; then
-        printf '%s' "$SANDFERRY_INPUT" >"$work/input.new"
+        printf '%s' "$SANDFERRY_INPUT" >"$work/input.$$"
     else
-        cat >"$work/input.new"
+        cat >"$work/input.$$"
     fi || refuse disk_full
-    mv -f -- "$work/input.new" "$work/input" || refuse file_denied
+    mv -f -- "$work/input.$$" "$work/input" || refuse file_denied
     [ "$durable" = no ] || settle "$work"
 }
