@@ -20,10 +20,10 @@ _TOO_DEEP = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Exactly one of ``value`` and ``artifact``. ``reason`` says what is wrong with an output, if anything is."""
+    """Exactly one of ``value`` and ``artifact`` (``store/sha256:digest``). ``reason`` says what is wrong with an output, if anything is."""
 
     value: Any = None
-    artifact: dict[str, Any] | None = None
+    artifact: str | None = None
     reason: str | None = None
 
 
@@ -97,9 +97,8 @@ def _no_constant(_: str) -> None:
     raise ValueError("no JSON number")
 
 
-def _stored(text: str, form: str, store: ArtifactStore) -> dict[str, Any]:
+def _stored(text: str, form: str, store: ArtifactStore) -> str:
     with tempfile.TemporaryDirectory(prefix="sandferry-") as directory:
         path = Path(directory, "output")
         path.write_text(text, encoding="utf-8", errors="replace", newline="")
-        kept = store.put({"output": path}, {"kind": "tool_output", "schema": 1, "form": form})
-    return {"store": kept.store, "digest": f"sha256:{kept.digest}", "bytes": kept.size}
+        return str(store.put({"output": path}, {"kind": "tool_output", "schema": 1, "form": form}))
