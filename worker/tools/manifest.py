@@ -98,7 +98,7 @@ def valid_path(path: str) -> bool:
 def read_json(text: bytes, field: str) -> Any:
     """JSON as RFC 8259 has it: no key twice, no ``NaN``. Raises InvalidRequest (``malformed``)."""
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         pass
     raise InvalidRequest(field, "malformed")

@@ -1,8 +1,8 @@
 """Connections that are cut, workers that are killed, ledgers that are lost: a write runs at most once."""
 
+import contextlib
 import os
 import signal
-import time
 import uuid
 
 import psutil
@@ -52,6 +52,14 @@ def launchers(made: Service, mode: str) -> list[psutil.Process]:
     return found
 
 
+def kill_the_call(made: Service) -> None:
+    """Every process of a call at once, as a machine that is restarted would."""
+    tools = [child for process in launchers(made, "supervise") for child in process.children(recursive=True)]
+    for process in [*launchers(made, "supervise"), *tools, *launchers(made, "run"), *launchers(made, "timer")]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
 def names(made: Service, wanted: dict) -> list[str]:
     return [name for name, _ in made.events(wanted["run_id"]) if name.startswith("tool.dispatch")]
 
@@ -78,16 +86,18 @@ def test_a_read_whose_process_is_lost_is_sent_again(made: Service, counter: Coun
     counter.open.clear()
     sent = dispatch(made, wanted)
     begun(wanted, counter)
-    counter.open.set()
 
-    for mode in ("supervise", "timer", "run"):
-        for process in launchers(made, mode):
-            process.kill()
+    kill_the_call(made)
+    counter.open.set()
     outcome = made.outcome(sent)
 
     assert outcome.state == "SUCCESS", outcome
-    assert outcome.result["outcome"] == "succeeded"
-    assert 1 <= runs(wanted, counter) <= 2
+    assert (outcome.result["output"], outcome.result["receipt"]) == ("ran go\n", "fresh")
+    assert outcome.result["attempts"] == 2
+    assert runs(wanted, counter) == 2
+    retried = [data for name, data in made.events(wanted["run_id"]) if name == "tool.dispatch.retrying"]
+    assert [(data["stage"], data["effect"], data["reason"]) for data in retried] == [("dispatch", "read", "reply_lost")]
+    assert 1600 <= retried[0]["delay_ms"] <= 2400
 
 
 def test_a_write_whose_process_is_lost_is_unknown(made: Service, counter: Counter):
@@ -96,9 +106,7 @@ def test_a_write_whose_process_is_lost_is_unknown(made: Service, counter: Counte
     sent = dispatch(made, wanted)
     begun(wanted, counter)
 
-    tools = [child for process in launchers(made, "supervise") for child in process.children(recursive=True)]
-    for process in [*launchers(made, "supervise"), *tools, *launchers(made, "run")]:
-        process.kill()
+    kill_the_call(made)
     outcome = made.outcome(sent)
 
     assert outcome.cause == "managed_tool_outcome_unknown: stage=dispatch effect=write reason=process_gone"
@@ -120,7 +128,8 @@ def test_a_write_whose_sandbox_is_gone_is_unknown(made: Service, counter: Counte
 
     unknown = f"managed_tool_outcome_unknown: stage=dispatch effect={effect or 'undeclared'} "
     assert outcome.cause.startswith(unknown), outcome
-    assert "reason=sandbox_lost" in outcome.cause
+    # The look may come while the sandbox is being taken down.
+    assert outcome.cause.endswith(("reason=sandbox_lost", "reason=receipt_missing"))
     assert runs(wanted, counter) == 1
 
 
@@ -252,7 +261,6 @@ def test_a_cancelled_run_ends_its_tool(made: Service, counter: Counter):
     wanted = counted(made, counter, after="sleep 60")
     sent = dispatch(made, wanted)
     begun(wanted, counter)
-    time.sleep(0)  # the tool is in its sleep now, or will be
 
     made.services.attempts.cancel(wanted["run_id"])
     outcome = made.outcome(sent)
