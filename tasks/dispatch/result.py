@@ -20,7 +20,10 @@ _TOO_DEEP = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Exactly one of ``value`` and ``artifact`` (``store/sha256:digest``). ``reason`` says what is wrong with an output, if anything is."""
+    """Exactly one of ``value`` and ``artifact`` (``store/sha256:digest``).
+
+    ``reason`` says what is wrong with the output, if anything is.
+    """
 
     value: Any = None
     artifact: str | None = None

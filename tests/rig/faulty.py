@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from worker.retrying.attempt import Attempt
 from worker.retrying.facts import facts
 from worker.retrying.services import Services
 from worker.sandboxes.deadline import Deadline
+from worker.sandboxes.local.groups import kill_by_home
 from worker.settings import Settings
 
 
-class WorkerKilled(BaseException):  # noqa: N818
+class WorkerKilled(BaseException):
     """SIGKILL: nothing is cleaned up, nothing is told."""
 
 
@@ -67,16 +69,12 @@ class Faults:
 
 def cut(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float) -> None:
     """Do it until the connection breaks."""
-    try:
+    with suppress(OperationFailed):
         call(*args, **{**kwargs, "deadline": Deadline.after(seconds)})
-    except OperationFailed:
-        pass
 
 
 def kill_all(sandbox: Any) -> None:
     """Every process of a local sandbox, as a restart of its machine would."""
-    from worker.sandboxes.local.groups import kill_by_home
-
     kill_by_home(str(Path(sandbox.layout.scratch).parent / "home"))
 
 

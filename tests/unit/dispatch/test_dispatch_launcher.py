@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.dispatch import launcher
+from tests.rig.tools import tool
 from worker.failures.reasons import REASONS
 
 SHELLS = {"dash": ["dash"], "bash": ["bash"], "busybox": ["busybox", "sh"]}
@@ -37,7 +38,9 @@ class Box:
         assert done.returncode == 0, done.stderr
         return launcher.read_answer(done.stdout)
 
-    def call(self, mode: str, *argv: str, staged="no", durable="no", seconds=5, limit=100, **more) -> launcher.Answer | None:
+    def call(
+        self, mode: str, *argv: str, staged="no", durable="no", seconds=5, limit=100, **more
+    ) -> launcher.Answer | None:
         fixed = (f"{self.root}/package", EMPTY, durable, staged, str(self.root), str(seconds), str(limit), "50")
         return self.ask(mode, *fixed, *argv, SANDFERRY_INPUT='{"a":1}', **more)
 
@@ -149,15 +152,15 @@ def test_a_stopped_tool_says_so(box: Box):
     assert sleepers("42.5") == []
 
 
-@pytest.mark.parametrize(("size", "kept", "cut"), [(99, 99, False), (100, 100, False), (101, 100, True), (9**6, 100, True)])
+@pytest.mark.parametrize(
+    ("size", "kept", "cut"), [(99, 99, False), (100, 100, False), (101, 100, True), (9**6, 100, True)]
+)
 def test_output_is_bounded(box: Box, size, kept, cut):
     receipt = box.call("run", "head", "-c", str(size), "/dev/zero").receipt
     assert (len(receipt.stdout), receipt.truncated, receipt.exit_code) == (kept, cut, 0)
 
 
 def test_a_package_is_asked_for_unpacked_and_checked(box: Box):
-    from tests.rig.tools import tool
-
     package = tool("echo packaged")
     sums = package.descriptor.sums
     summed = hashlib.sha256(sums.encode()).hexdigest()
@@ -176,7 +179,7 @@ def test_a_package_is_asked_for_unpacked_and_checked(box: Box):
         done = subprocess.run([*box.shell, *argv[1:]], input=sums.encode(), capture_output=True, check=True)
         assert launcher.read_answer(done.stdout).done
     assert box.ask("run", *fixed, f"{place}/files/run", SANDFERRY_INPUT="{}").receipt.stdout == b"packaged\n"
-    assert sorted(os.listdir(f"{box.root}/tools")) == [package.descriptor.digest]
+    assert [path.name for path in (box.root / "tools").iterdir()] == [package.descriptor.digest]
 
 
 def test_a_wrong_archive_is_refused(box: Box):

@@ -77,7 +77,9 @@ def test_whatever_changes_changes_the_digest(other):
 
 
 def test_an_absent_effect_is_undeclared():
-    assert parse_manifest({key: value for key, value in MANIFEST.items() if key != "effect"}).declared is Effect.UNDECLARED
+    assert (
+        parse_manifest({key: value for key, value in MANIFEST.items() if key != "effect"}).declared is Effect.UNDECLARED
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,8 +144,10 @@ def test_an_archive_reads_back():
 def rewrapped(change) -> bytes:
     """The archive of :func:`made`, member by member, each as ``change`` gives it back."""
     out = io.BytesIO()
-    source = tarfile.open(fileobj=io.BytesIO(made().archive))
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+    with (
+        tarfile.open(fileobj=io.BytesIO(made().archive)) as source,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
         for member in source:
             data = source.extractfile(member).read()
             for info, content in change(member, data):
@@ -181,19 +185,17 @@ LINK = {"type": tarfile.SYMTYPE, "linkname": "../../../etc/passwd"}
         (only("files/lib/a.txt", lambda m, d: [(m, d), (renamed(m, "files/more"), b"x")]), "archive_invalid"),
         (only("files/run.sh", lambda m, d: [(renamed(m, m.name, mode=0o644), d)]), "archive_invalid"),
         (only("files/run.sh", lambda m, d: [(renamed(m, m.name, mtime=7), d)]), "archive_invalid"),
-        (only("package.json", lambda m, d: [(m, d.replace(b'"write"', b'"read"'))]), "archive_invalid"),
+        (only("package.json", lambda m, d: [(m, d.replace(b'"write"', b'"read"'))]), None),
         (only("package.json", lambda m, d: [(m, d + b" ")]), "archive_invalid"),
         (only("package.json", lambda m, d: [(m, d.replace(b"lib/a.txt", b"../../aaa"))]), "archive_invalid"),
     ],
 )
-def test_a_changed_archive_is_refused_or_has_another_name(change, reason):
+def test_a_changed_archive_is_refused_and_a_whole_one_has_another_name(change, reason):
     archive = rewrapped(change)
-    try:
-        package = unpack(archive, limit=LIMIT)
-    except InvalidRequest as refused_:
-        assert (refused_.field_name, refused_.reason) == ("package", reason)
+    if reason is None:
+        assert unpack(archive, limit=LIMIT).descriptor.digest != made().descriptor.digest
     else:
-        assert package.descriptor.digest != made().descriptor.digest
+        assert refused(lambda: unpack(archive, limit=LIMIT)) == ("package", reason)
 
 
 def test_what_follows_the_archive_is_refused():
