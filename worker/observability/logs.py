@@ -70,9 +70,12 @@ def configure(config: Settings) -> None:
 class UnknownTaskFilter(logging.Filter):
     """Celery logs the whole body of a message it cannot handle; keep the fact, drop the body."""
 
+    BODIES = ("Received and deleted", "Received unregistered", "Received invalid", "Can't decode")
+    """How the lines of celery.worker.consumer.consumer begin that carry a message body."""
+
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the lines of the consumer that carry a message body."""
-        if record.name == "celery.worker.consumer.consumer" and record.levelno >= logging.WARNING and record.args:
+        if record.name == "celery.worker.consumer.consumer" and str(record.msg).startswith(self.BODIES):
             record.msg, record.args, record.exc_info = "message not handled", (), None
         return True
 

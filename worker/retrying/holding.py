@@ -79,7 +79,7 @@ def held(attempt: Attempt, services: Services, wanted: SandboxRequest) -> Sandbo
 def _existing(attempt: Attempt, provider: Provider, wanted: SandboxRequest) -> Sandbox | None:
     if wanted.id is not None:
         return provider.connect(wanted.id, {LABEL_RUN: attempt.run_id}, deadline=attempt.deadline)
-    if attempt.fence == 1:
+    if attempt.fence == 1 and attempt.number == 1:
         return None
     # A body before this one may have made it.
     found = provider.find(_labels(attempt), deadline=attempt.deadline)

@@ -1,12 +1,12 @@
 """The tree of a work tree right after its clone: what later snapshots are compared with."""
 
 import re
-from functools import cache
-from importlib.resources import files
 
 from worker.failures.model import Category, Failure, OperationFailed
 from worker.sandboxes.base import Completed, Sandbox
 from worker.sandboxes.deadline import Deadline
+from worker.snapshots.scripts import BASELINE
+from worker.snapshots.scripts import script as script_of
 
 _TREE = re.compile(rb"(?:partial yes\n)?tree ([0-9a-f]{40}|[0-9a-f]{64})\n")
 
@@ -19,7 +19,6 @@ exit 1
 """
 
 
-@cache
 def script() -> str:
     """POSIX shell that takes a baseline.
 
@@ -28,8 +27,7 @@ def script() -> str:
     ``tree <id>``, after ``partial yes`` if some file could not be read. The git directory keeps the tree as
     ``refs/sandferry/baseline``.
     """
-    here = files(__package__)
-    return "".join(here.joinpath(name).read_text() for name in ("tree.sh", "keep.sh"))
+    return script_of(*BASELINE)
 
 
 def baseline(sandbox: Sandbox, worktree: str, store: str, deadline: Deadline, *, operation: str = "clone") -> str:

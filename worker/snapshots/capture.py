@@ -2,16 +2,15 @@
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from posixpath import isabs
 
-from worker.failures.cause import Cause
-from worker.failures.model import Cancelled, Category, EndedBy, Failure, InvalidRequest, OperationFailed
-from worker.sandboxes.base import Completed, Layout, Sandbox
+from worker.failures.model import Cancelled, EndedBy, InvalidRequest, OperationFailed
+from worker.sandboxes.base import Layout, Sandbox
 from worker.sandboxes.deadline import Deadline
-from worker.snapshots.capture_script import CAPTURE, SWEEP, script
+from worker.snapshots.capture_failure import capture_failure, invalid_capture
 from worker.snapshots.format import (
     MAX_EMPTY,
     MAX_OMITTED,
@@ -23,36 +22,14 @@ from worker.snapshots.format import (
 )
 from worker.snapshots.globs import MAX_GLOBS, pathspecs
 from worker.snapshots.paths import FormatError
+from worker.snapshots.scripts import CAPTURE, SWEEP, script
 
-CODE = "remote_workspace_capture_failed"
-"""The only code a helper's cause may have."""
 MAX_FILE = 100 * 1024 * 1024
 """Bytes above which a file is reported, not taken, unless the request says otherwise: GitHub's own limit."""
 _CLEAN_UP = 30.0
 """Seconds for removing what a failed capture left."""
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-_SIGNALS: Mapping[str, str] = {"SIGKILL": "killed", "SIGXCPU": "process_limit", "SIGXFSZ": "process_limit"}
-"""Reasons of signals that ended git: the kernel's OOM killer most often, or setrlimit(2)."""
-_CATEGORIES: Mapping[str, Category] = {
-    "disk_full": Category.RESOURCE_EXHAUSTED,
-    "disk_quota": Category.RESOURCE_EXHAUSTED,
-    "out_of_memory": Category.RESOURCE_EXHAUSTED,
-    "process_limit": Category.RESOURCE_EXHAUSTED,
-    "killed": Category.RESOURCE_EXHAUSTED,
-    "files_changing": Category.OPERATION_IN_PROGRESS,
-    "read_only": Category.INVALID_REQUEST,
-    "file_denied": Category.INVALID_REQUEST,
-    "path_invalid": Category.INVALID_REQUEST,
-    "program_missing": Category.INVALID_REQUEST,
-    "git_too_old": Category.INVALID_REQUEST,
-    "promisor_object": Category.CORRUPT_DATA,
-    "object_corrupt": Category.CORRUPT_DATA,
-    "malformed_answer": Category.CORRUPT_DATA,
-}
-"""What the helper's reasons mean; without one, the classifier judges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +92,7 @@ def capture(sandbox: Sandbox, request: CaptureRequest, deadline: Deadline) -> Ca
         if done.ended_by is EndedBy.CANCELLED:
             raise Cancelled
         if not done.ok or done.stdout != b"captured\n" or done.stderr:
-            raise OperationFailed(_failure(sandbox, done))
+            raise OperationFailed(capture_failure(sandbox.provider, done))
         out = f"{_home(sandbox.layout)}/{request.key}.{nonce}/out"
         return Captured(out_dir=out, text=_text(sandbox, out, deadline))
 
@@ -130,18 +107,6 @@ def sweep(sandbox: Sandbox, key: str, deadline: Deadline) -> None:
     if not _KEY.fullmatch(key):
         raise InvalidRequest("key", "malformed")
     _remove(sandbox, key, deadline)
-
-
-def nested_cause(done: Completed) -> Cause | None:
-    """The cause that the helper wrote: its whole stderr, one valid line with its own code, or nothing at all."""
-    try:
-        line = done.stderr.decode("ascii")
-    except UnicodeDecodeError:
-        return None
-    if not line.endswith("\n"):
-        return None
-    cause = Cause.parse(line[:-1])
-    return cause if cause is not None and cause.code == CODE and cause.nested is None else None
 
 
 def _home(layout: Layout) -> str:
@@ -179,42 +144,7 @@ def _text(sandbox: Sandbox, out: str, deadline: Deadline) -> CaptureText:
     try:
         return parse_capture(bytes(data))
     except FormatError:
-        raise OperationFailed(_invalid(sandbox)) from None
-
-
-def _invalid(sandbox: Sandbox) -> Failure:
-    return Failure(
-        operation="copy_back",
-        stage="capture",
-        provider=sandbox.provider,
-        program="helper",
-        category=Category.CORRUPT_DATA,
-        reason="archive_invalid",
-    )
-
-
-def _failure(sandbox: Sandbox, done: Completed) -> Failure:
-    """The facts; what git said is private, and of the helper's stderr only a valid cause is kept."""
-    if done.ok:
-        return _invalid(sandbox)
-    cause = nested_cause(done)
-    facts = {key: str(value) for key, value in cause.fields} if cause else {}
-    reason = facts.get("reason") or _SIGNALS.get(facts.get("signal", ""))
-    return Failure(
-        operation="copy_back",
-        stage="capture",
-        provider=sandbox.provider,
-        program=facts.get("program", "helper"),
-        exit_code=done.exit_code,
-        signal=done.signal,
-        ended_by=done.ended_by,
-        errno=facts.get("code"),
-        category=_CATEGORIES.get(reason or ""),
-        reason=reason,
-        cause=None if cause is None else str(cause),
-        idempotent=True,
-        text=done.stdout.decode(errors="replace"),
-    )
+        raise OperationFailed(invalid_capture(sandbox.provider)) from None
 
 
 @contextmanager

@@ -156,7 +156,7 @@ class Bench:
 
     def capture(self, *, intact: bool = True, host: Path | None = None, **options: Any) -> Result:
         """Capture, see that nothing has changed, and take everything in."""
-        before = state_of(self.path)
+        before = state_of(self.path) if intact else {}
         captured = self.raw(**options)
         if intact:
             after = state_of(self.path)

@@ -17,7 +17,8 @@ from worker.failures.classify import classify
 from worker.failures.model import Cancelled, Category, EndedBy, OperationFailed
 from worker.sandboxes.base import Completed
 from worker.sandboxes.deadline import Deadline
-from worker.snapshots.capture import CaptureRequest, capture, nested_cause, sweep
+from worker.snapshots.capture import CaptureRequest, capture, sweep
+from worker.snapshots.capture_failure import nested_cause
 
 REFERENCE = "remote_workspace_capture_failed: stage=archive exit=128 program=git helper_exit=1"
 
@@ -74,7 +75,7 @@ def test_a_signal_that_ends_git(bench, number, name):
 
 def test_a_signal_that_ends_the_helper(bench):
     bench.cloned()
-    controlled(bench, "pack-objects", "kill -TERM $PPID; exec sleep 2")
+    controlled(bench, "pack-objects", "kill -TERM 0; exec sleep 2")
     told = failure(bench)
     assert (told.signal, told.exit_code, told.cause) == ("SIGTERM", None, None)
 
@@ -134,7 +135,7 @@ def test_a_writer_that_renames_under_the_capture(bench):
                 temporary = bench.path / f"{name}.t"
                 temporary.write_bytes(b"%d" % n * 500)
                 temporary.rename(bench.path / name)
-            time.sleep(0.001)
+            time.sleep(0.005)
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -156,10 +157,13 @@ def test_a_writer_that_renames_under_the_capture(bench):
 def test_a_vanished_file_is_tried_three_times(bench):
     bench.cloned()
     count = bench.tmp / "count"
-    says = "fatal: unable to stat 'x': No such file or directory"
+    says = "fatal: unable to stat 'b\\\\x': No such file or directory"
     controlled(bench, "add", f'echo x >>{count}; [ $(wc -l <{count}) -ge 3 ] || {{ echo "{says}" >&2; exit 128; }}')
     bench.write("new", "n")
-    assert bench.capture().changes() == {"new": "A"}
+    bench.write("b\\x", "comes and goes")
+    result = bench.capture()
+    assert result.changes() == {"new": "A"}
+    assert result.omitted == (("vanished", b"b\\x"),)
     assert count.read_text() == "x\n" * 3
     count.unlink()
     shutil.rmtree(bench.tmp / "controlled")

@@ -298,3 +298,32 @@ def test_a_partial_clone_without_its_origin(bench):
     origin.rename(bench.tmp / "gone")
     bench.write("f", "agent\n")
     assert bench.capture().changes() == {"f": "M"}
+
+
+def test_a_file_that_a_partial_clone_never_had_can_be_removed(bench):
+    origin = bench.tmp / "origin"
+    git("init", "-q", "-b", "main", str(origin))
+    git("config", "uploadpack.allowFilter", "true", cwd=origin)
+    (origin / "d").mkdir()
+    for name in ("f", "d/never"):
+        (origin / name).write_text(name)
+    bench.commit("base", at=origin)
+    git("clone", "-q", "--filter=blob:none", "--sparse", origin.as_uri(), str(bench.path))
+    git("clone", "-q", "--bare", str(origin), str(bench.host))
+    bench.take_baseline()
+    origin.rename(bench.tmp / "gone")
+    bench.git("rm", "-rq", "--cached", "--sparse", "d")
+    assert bench.capture().changes() == {"d/never": "D"}
+
+
+def test_a_second_round_counts_from_the_first(bench):
+    bench.cloned()
+    bench.write("a", "a")
+    bench.commit("round 1")
+    first = bench.capture()
+    bench.write("b", "b")
+    bench.commit("round 2")
+    second = bench.capture(base=first.part.head, baseline=None, store=None, host=first.hosts[0])
+    assert second.changes() == {"b": "A"}
+    assert second.needs[0] == [first.part.head]
+    assert second.log("head") == ["round 2", "round 1", "base"]

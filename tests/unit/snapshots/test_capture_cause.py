@@ -4,7 +4,7 @@ import pytest
 
 from worker.failures.model import EndedBy
 from worker.sandboxes.base import Completed
-from worker.snapshots.capture import nested_cause
+from worker.snapshots.capture_failure import nested_cause
 
 CAUSE = b"remote_workspace_capture_failed: stage=archive exit=128 program=git helper_exit=1\n"
 

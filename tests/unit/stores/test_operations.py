@@ -29,7 +29,15 @@ def store(valkey_url: str) -> OperationStore:
 def begin(
     store: OperationStore, operation: str = "op", *, run: str = "run", task: str = "task", recovers: str = ""
 ) -> int:
-    reply = store.begin(operation, run_id=run, task_id=task, provider="local", sandbox_id="box", recovers=recovers)
+    reply = store.begin(
+        operation,
+        run_id=run,
+        task_id=task,
+        provider="local",
+        sandbox_id="box",
+        request={"path": "/w"},
+        recovers=recovers,
+    )
     assert isinstance(reply, Opened), reply
     return reply.fence
 
@@ -37,7 +45,15 @@ def begin(
 def closed(
     store: OperationStore, operation: str = "op", *, run: str = "run", task: str = "task", recovers: str = ""
 ) -> Closed:
-    reply = store.begin(operation, run_id=run, task_id=task, provider="local", sandbox_id="box", recovers=recovers)
+    reply = store.begin(
+        operation,
+        run_id=run,
+        task_id=task,
+        provider="local",
+        sandbox_id="box",
+        request={"path": "/w"},
+        recovers=recovers,
+    )
     assert isinstance(reply, Closed), reply
     return reply
 
@@ -246,7 +262,7 @@ def machine(url: str) -> type[RuleBasedStateMachine]:
         @rule(target=names, name=st.sampled_from(["a", "b"]), alive=st.booleans())
         def begin(self, name: str, alive: bool) -> str:
             reply = (self.store if alive else self.dead).begin(
-                name, run_id="run", task_id=name, provider="local", sandbox_id="box"
+                name, run_id="run", task_id=name, provider="local", sandbox_id="box", request={}
             )
             model = self.models.get(name)
             if model is None:

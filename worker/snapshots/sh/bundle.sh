@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # The bundle of a part. We write its header: `git bundle create` drops refs that the base reaches, and what it
 # must not send again it asks of commits only.
 
@@ -43,7 +43,25 @@ write_bundle() {
         sed 's/^/^/' "$own/needs"
         [ "$base" = none ] || echo "^$base_tree"
     } >"$own/specs"
-    said=$(git pack-objects -q --revs --thin --delta-base-offset --stdout <"$own/specs" 2>&1 >>"$1" 3>&-)
+    # Not thin: the worker has no base to complete it with. A list of ids instead of --revs: what the base has
+    # already is sent when it is an old side, so that the worker can tell what changed.
+    { said=$(git rev-list --objects --stdin <"$own/specs" 2>&1 >"$own/objects" 3>&-) || return; }
+    old_sides >>"$own/objects" || return
+    said=$(git pack-objects -q --delta-base-offset --stdout <"$own/objects" 2>&1 >>"$1" 3>&-)
+}
+
+# The trees and files that the change replaces, as ids: the tree it is counted from, and all that is gone from it.
+# What a partial clone never had is no part of them.
+old_sides() {
+    [ "$baseline" != none ] || return 0
+    said=$(git diff-tree -r -t --raw --no-renames --no-abbrev "$baseline" "$tree" 2>&1 >"$own/raw" 3>&-) || return
+    while read -r old_mode _ old_id _; do
+        case $old_mode in
+            :160000 | :000000) ;;
+            *) echo "$old_id" ;;
+        esac
+    done <"$own/raw" >"$own/names"
+    { echo "$baseline" && cat -- "$own/names"; } | git cat-file --batch-check | sed '/ missing$/d; s/ .*//'
 }
 
 # A bundle with as much of the history as there is: all, without refs that are not whole, or only the files.

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154
 # What every git of ours stands on: nothing of the sandbox's environment, nothing of anybody's configuration.
 # Needs git 2.37 and a POSIX (2024) userland: `find -print0`, `xargs -0`.
 set -u

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # What the request takes in and leaves out beyond git's own rules. Pathspecs, NUL between: $own/includes (of
 # ignored files) and $own/excludes (each with the magic `exclude`), $own/excluded (the same without).
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2016
+# shellcheck shell=sh disable=SC2016,SC2034,SC2154
 # Lists of names. Between programs they are apart by NUL; while tools for lines work on them they are lines, in
 # which \ is written \\ and a line end \n. Loops in the shell, because it takes any byte in a name.
 

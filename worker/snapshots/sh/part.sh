@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # One part: a repository, or the workspace if that is none.
 
 # The work tree we stand in, as KIND. $where is its place in the workspace with a slash, empty for the workspace.
@@ -10,6 +10,7 @@ capture_part() {
         echo .git | omit broken_repository && return
     fi
     scratch "$own/store"
+    ask /dev/null git config core.fsync none || broke git $? # objects that live for seconds
     borrow_refs
     place_base "$kind"
     load_index
@@ -46,6 +47,7 @@ place_base() {
         fi
     fi
     [ -z "$wanted_baseline" ] || ! ask /dev/null git cat-file -e "$wanted_baseline^{tree}" || baseline=$wanted_baseline
+    [ "$baseline" != none ] || baseline=$base_tree
 }
 
 # Nested repositories become parts of their own, submodules too.

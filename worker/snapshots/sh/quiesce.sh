@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # Stop the processes that could change files, and let them go on again whatever happens. The list of the stopped
 # is a file, so that a worker can wake them after a helper that was killed.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # Which commits go with a snapshot: every local branch, tag and stash that the base does not reach.
 
 # Lines "<id> <name below refs/sandferry>" into $own/tips; $base is a commit that is there, or none. The branch
@@ -19,8 +19,8 @@ choose_tips() {
 
 # FORMAT [PATTERN...]: the refs that the base does not reach; all, if a damaged history hides which those are.
 beyond_base() {
-    if [ "$base" = none ] || ! git for-each-ref --no-merged="$base" --format="$@" >"$own/answer"; then
-        git for-each-ref --format="$@" >"$own/answer"
+    if [ "$base" = none ] || ! git for-each-ref --no-merged="$base" --format "$@" >"$own/answer"; then
+        git for-each-ref --format "$@" >"$own/answer"
     fi
     cat -- "$own/answer"
 }

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # How the helper fails: one line on stderr, in words of the cause grammar only. What git and the others said
 # stays in $said; its end goes to stdout, which is private.
 exec 3>&2 2>/dev/null

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2034
+# shellcheck shell=sh disable=SC2034,SC2154
 # Their repository, and one of our own over the same work tree.
 
 # The work tree we stand in: its git directory ($theirs), the one that shares with others ($common), its object
@@ -28,7 +28,7 @@ alternate() {
 scratch() {
     ask /dev/null git init -q --bare --template= -b sandferry --object-format="$format" "$1" || broke git $?
     mkdir -p -- "$1/info" "$1/objects/info" || broke mkdir $?
-    # Names that fsck refuses are not added. Our objects live for seconds: they need no fsync.
+    # Names that fsck refuses are not added.
     cat >>"$1/config" <<'CONFIG' || broke cat $?
 [core]
 	bare = false
@@ -39,7 +39,6 @@ scratch() {
 	protectHFS = true
 	protectNTFS = true
 	safecrlf = false
-	fsync = none
 	hooksPath = /dev/null
 	excludesFile = /dev/null
 	attributesFile = /dev/null
@@ -49,8 +48,8 @@ scratch() {
 	auto = false
 CONFIG
     export GIT_DIR="$1" GIT_WORK_TREE="$work"
-    for store in "$common" "$lender"; do
-        if [ -d "$store/objects" ] && [ -n "$store" ]; then alternate "$store/objects"; fi
+    for lent in "$common" "$lender"; do
+        if [ -n "$lent" ] && [ -d "$lent/objects" ]; then alternate "$lent/objects"; fi
     done >"$1/objects/info/alternates" || broke sh $?
     [ -n "$theirs" ] || return 0
     # -p: the index's own time tells git which entries it must not trust.

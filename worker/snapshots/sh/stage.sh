@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 # Every file of the work tree into our index, and a tree of it.
 
 # Their index, made honest: entries that git was told to look away from are looked at.
@@ -48,24 +48,39 @@ apart_from_nested() {
         done' sh
 }
 
-# Put every file into the index. One that vanishes on the way ends `git add` with 128, and the add is repeated;
-# ones that cannot be read end it with 1. Sets $partial.
+# Put every file into the index. One that vanishes on the way ends `git add` with 128, and the add is repeated,
+# at last without those that vanished; ones that cannot be read end it with 1. Sets $partial.
 add_all() {
     tries=3 partial=no
+    : >"$own/vanished"
     while :; do
-        { printf ':/\0' && apart_from_nested && sed 's/^/:(exclude,top,literal)/' "$own/apart" | zeros &&
-            cat -- "$own/excludes"; } >"$own/specs" || broke sh $?
+        write_specs
         code=0
         ask /dev/null git add -A --sparse --ignore-errors --pathspec-from-file="$own/specs" --pathspec-file-nul ||
             code=$?
-        [ "$code" -ne 0 ] || return 0
-        [ "$code" -ne 1 ] || { partial=yes && return; }
+        [ "$code" -gt 1 ] || break
         tries=$((tries - 1))
+        printf '%s\n' "$said" | sed -n "s/\\\\/&&/g; s/^fatal: unable to stat '\(.*\)': .*/\1/p" >>"$own/vanished"
+        [ "$tries" -eq 0 ] || continue
         case $said in
-            *'unable to stat '* | *': No such file or directory'*) [ "$tries" -gt 0 ] || broke git "$code" files_changing ;;
+            *'unable to stat '* | *': No such file or directory'*) broke git "$code" files_changing ;;
             *) broke git "$code" ;;
         esac
     done
+    [ "$code" -eq 0 ] || partial=yes
+    [ "$tries" -gt 1 ] || sort -u "$own/vanished" | omit vanished
+}
+
+# The pathspecs of `git add` into $own/specs.
+write_specs() {
+    {
+        printf ':/\0'
+        apart_from_nested
+        cat -- "$own/apart" >"$own/names"
+        [ "$tries" -gt 1 ] || cat -- "$own/vanished" >>"$own/names"
+        sed 's/^/:(exclude,top,literal)/' "$own/names" | zeros
+        cat -- "$own/excludes"
+    } >"$own/specs" || broke sh 1
 }
 
 # Sets $tree. What was in conflict and kept away from the add is their side's version.

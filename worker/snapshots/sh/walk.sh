@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2016,SC2094,SC2154
+# shellcheck shell=sh disable=SC2016,SC2034,SC2094,SC2154
 # What git cannot carry, found by one walk over the work tree: lstat of every file, no file is opened.
 
 # omit KIND: the names on stdin are not taken. $where is the part they are in, with a slash.

@@ -1,4 +1,4 @@
-"""The scripts of a capture: texts for ``sh -c``, made of the files in ``sh``."""
+"""The scripts that run in a sandbox: texts for ``sh -c``, made of the files in ``sh``."""
 
 from functools import cache
 from importlib.resources import files
@@ -18,6 +18,8 @@ CAPTURE = (
     "main.sh",
 )
 """``main.sh`` comes last and is the only one that does something; it documents the arguments."""
+BASELINE = ("environment.sh", "lists.sh", "repository.sh", "stage.sh", "tree.sh", "keep.sh")
+"""The same method right after a clone."""
 SWEEP = ("environment.sh", "quiesce.sh", "sweep.sh")
 
 
