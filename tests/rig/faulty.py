@@ -34,12 +34,15 @@ class Faults:
         self.plan = plan
         self.pick = pick
         self.happened: list[str] = []
+        self.forget: Callable[[], Any] = lambda: None
 
     def around(self, call: Callable[..., Any], sandbox: Any, kwargs: dict[str, Any], args: tuple[Any, ...]) -> Any:
         fault = self.plan.pop(0) if self.plan else ""
         if fault:
             self.happened.append(fault)
         match fault:
+            case "forget":
+                self.forget()
             case "refused":
                 raise ConnectionRefusedError("nothing was sent")
             case "reset_after":
@@ -125,6 +128,7 @@ class Bench:
         )  # fmt: skip
         self.faults = faults or Faults([], lambda most: most)
         self.local = self.services.providers.get("local")
+        self.faults.forget = self.services.client.flushall
         self.services.__dict__["providers"] = FaultyProvider(self.local, self.faults)
         bench = self
 

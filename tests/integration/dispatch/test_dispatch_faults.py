@@ -130,7 +130,7 @@ def test_a_write_whose_sandbox_is_gone_is_unknown(made: Service, counter: Counte
     unknown = f"managed_tool_outcome_unknown: stage=dispatch effect={effect or 'undeclared'} "
     assert outcome.cause.startswith(unknown), outcome
     # The look may come while the sandbox is being taken down.
-    assert outcome.cause.endswith(("reason=sandbox_lost", "reason=receipt_missing"))
+    assert outcome.cause.endswith(("reason=sandbox_lost", "reason=receipt_missing", "reason=process_gone"))
     assert runs(wanted, counter) == 1
 
 
@@ -276,6 +276,34 @@ def sleepers() -> list[int]:
         for process in psutil.process_iter(["cmdline"])
         if (process.info["cmdline"] or []) == ["sleep", "60"]
     ]
+
+
+@pytest.mark.parametrize("provider", ["local", "docker"])
+def test_a_worker_that_dies_whole_is_replaced_and_the_write_is_adopted(request, tmp_path, counter: Counter, provider):
+    settings = {"LEASE": "3"}
+    if provider == "docker":
+        engine, image = request.getfixturevalue("docker_engine"), request.getfixturevalue("git_image")
+        settings |= {"DOCKER_URL": engine, "DOCKER_IMAGE": image, "DOCKER_NETWORK": "host"}
+    with ValkeyServer() as server, service(tmp_path, f"redis://127.0.0.1:{server.port}/0", **settings) as made:
+        made.provider = provider
+        first = made.start_worker("w1", concurrency=1)
+        wanted = counted(made, counter)
+        counter.open.clear()
+        sent = dispatch(made, wanted)
+        begun(wanted, counter)
+
+        first.kill_all()
+        made.start_worker("w2", concurrency=2)
+        counter.open.set()
+
+        def swept() -> bool:
+            made.send("maintenance.sweep", {"schema": 1})
+            return sent.ready()
+
+        until(swept, seconds=50, pause=1, what="the call is answered by another worker")
+        outcome = made.outcome(sent)
+        assert (outcome.result["receipt"], outcome.result["output"]) == ("adopted", "ran go\n")
+        assert runs(wanted, counter) == 1
 
 
 @pytest.fixture
