@@ -19,13 +19,16 @@ from worker.stores.redis import StoreError
 log = logs.logger(__name__)
 
 QUEUES = ("clone", "copy_back", "dispatch", "lifecycle", "maintenance")
-ROUTES = {
-    "sandbox.clone": {"queue": "clone"},
-    "workspace.copy_back": {"queue": "copy_back"},
-    "sandbox.*": {"queue": "lifecycle"},
-    "tool.*": {"queue": "dispatch"},
-    "maintenance.*": {"queue": "maintenance"},
+JOBS = {
+    "sandbox.clone": "clone",
+    "workspace.copy_back": "copy_back",
+    "tool.dispatch": "dispatch",
+    "sandbox.extend": "lifecycle",
+    "sandbox.release": "lifecycle",
+    "maintenance.sweep": "maintenance",
 }
+"""Task name -> queue."""
+ROUTES = {name: {"queue": queue} for name, queue in JOBS.items()}
 TASKS = tuple(f"tasks.{job}.task" for job in ("clone", "copy_back", "dispatch", "lifecycle", "maintenance"))
 
 HARD_LIMIT_MARGIN = 120.0

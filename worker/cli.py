@@ -30,7 +30,8 @@ app.add_typer(operations.app, name="operations", help="Copy-backs and what becam
 
 def main() -> None:
     """Run the command line; a fault of the installation is one line with advice, never a traceback."""
-    from pydantic import ValidationError  # noqa: PLC0415 - a command that needs no settings starts sooner
+    from kombu.exceptions import OperationalError  # noqa: PLC0415 - a command that needs no settings starts sooner
+    from pydantic import ValidationError  # noqa: PLC0415 - same
 
     from worker.commands.faults import explain  # noqa: PLC0415 - same
     from worker.failures.model import InvalidRequest  # noqa: PLC0415 - same
@@ -39,7 +40,7 @@ def main() -> None:
 
     try:
         app()
-    except (ValidationError, InvalidRequest, KeyRingError, StoreError, OSError) as exc:
+    except (ValidationError, InvalidRequest, KeyRingError, StoreError, OperationalError, OSError) as exc:
         typer.echo(explain(exc), err=True)
         sys.exit(2)
 

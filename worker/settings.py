@@ -48,7 +48,7 @@ class Settings(BaseSettings):
     sweep_every: Seconds = 10
     """How often beat asks for the sweep that brings back lapsed tasks and ends sandboxes."""
     queue_wait: Seconds = 3600
-    """A retry that waited longer than this past its due time is given up."""
+    """A retry that waited longer than this past its due time is given up; a first message, past its `sent_at`."""
     visibility_timeout: Seconds = 7200
     """Redis only: when the broker hands an unacknowledged message out again (kombu's term)."""
     result_expires: Seconds = 86_400

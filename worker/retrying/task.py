@@ -171,7 +171,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             try:
                 # Parsed first: what is given up before its start is settled all the same.
                 request = self.parse(request_of(args, kwargs))
-                self._may_start(begun)
+                self._may_start(begun, stamp)
                 attempt.at(attempt.stage)
                 result = self.execute(request, attempt)
             except Exception as exc:  # noqa: BLE001 - whatever it was, the classifier judges it
@@ -181,10 +181,10 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
                 return self._succeed(request, attempt, result)
             return self._fail(request, attempt, failure)
 
-    def _may_start(self, begun: Begun) -> None:
+    def _may_start(self, begun: Begun, stamp: Stamp) -> None:
         if begun.deaths >= MAX_DEATHS:
             raise not_started(self.operation, WORKER_LOST)
-        if begun.waited > self.services.settings.queue_wait:
+        if max(begun.waited, stamp.waited(begun.now)) > self.services.settings.queue_wait:
             raise not_started(self.operation, QUEUE_WAIT)
 
     def _succeed(self, request: Any, attempt: Attempt, result: dict[str, Any]) -> Any:

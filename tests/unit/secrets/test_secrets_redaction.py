@@ -169,7 +169,7 @@ INNOCENT = [
 ]
 
 
-class TestForms:
+class TestHiddenForms:
     SECRET = 'v1.abcdef-0123456789+/XYZ=="q'
 
     @pytest.mark.parametrize(
