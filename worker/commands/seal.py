@@ -15,7 +15,7 @@ def seal(  # noqa: PLR0917 - Typer calls it by name
     run: Annotated[str, typer.Option(help="The run it is for.")],
     url: Annotated[str, typer.Option(help="The repository it is for.")] = "",
     tool: Annotated[str, typer.Option(help="Or the tool it is for: name@sha256:...; --username is the variable.")] = "",
-    operation: Annotated[Operation, typer.Option(help="The operation it is for; a tool's is always dispatch.")] = "clone",
+    operation: Annotated[Operation, typer.Option(help="What it is for; a tool is always dispatched.")] = "clone",
     expires_in: Annotated[float, typer.Option(help="Seconds it may be used.", min=1)] = 3600,
     minted: Annotated[bool, typer.Option("--minted", help="The token is fresh from GitHub.")] = False,
     username: Annotated[str, typer.Option(help="The user name that goes with it.")] = "x-access-token",

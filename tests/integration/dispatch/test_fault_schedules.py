@@ -13,17 +13,19 @@ from worker.sandboxes.deadline import Deadline
 
 PASSING = ["refused", "reset_after", "reset_during", "killed_before", "killed_after", "killed_during"]
 """Faults that leave the sandbox and its processes alone."""
+SETTING_UP = 4
+"""Calls before a first send: stage, write, unpack, stage."""
 FINAL = ["tool_lost", "gone", "forget"]
 """Faults that take something away for good: the processes, the sandbox, the record store."""
 
 
 def plan(chance: random.Random) -> list[str]:
-    """Up to six calls of a sandbox, of which up to three fail."""
+    """Up to three faults among the calls of a sandbox; half of the plans leave the first four alone, up to the send."""
     faults = [chance.choice([*PASSING, *PASSING, *FINAL]) for _ in range(chance.randint(1, 3))]
     calm = [""] * chance.randint(0, 4)
     mixed = faults + calm
     chance.shuffle(mixed)
-    return mixed
+    return [""] * (SETTING_UP * chance.randint(0, 1)) + mixed
 
 
 def traces(home: Path) -> list[Path]:
