@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from worker.commands import cancel, demo, doctor, explain, keys, operations, processes, runs, seal, send
+from worker.commands import cancel, demo, doctor, explain, keys, operations, processes, runs, seal, send, tools
 
 app = typer.Typer(
     name="sandferry",
@@ -25,6 +25,7 @@ app.command("demo")(demo.demo)
 app.command("explain")(explain.explain)
 app.add_typer(keys.app, name="keys", help="The key ring that opens sealed secrets.")
 app.add_typer(runs.app, name="runs", help="What happened, run by run.")
+app.add_typer(tools.app, name="tools", help="Packages of managed tools.")
 app.add_typer(operations.app, name="operations", help="Copy-backs and what became of them.")
 
 

@@ -28,6 +28,7 @@ class Sweep(ClassifiedTask):
 
     def execute(self, request: SweepRequest, attempt: Attempt) -> dict[str, Any]:  # noqa: ARG002 - nothing is asked
         """Bring back lapsed tasks, close the records of the dead, end sandboxes, settle; returns what was done."""
+        self.services.ledger.born()  # a store that was emptied knows so soon, not at the next call
         attempt.at("republish")
 
         def enough() -> bool:

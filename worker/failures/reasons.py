@@ -46,6 +46,9 @@ REASONS = words("""
     unsafe_component malformed_url not_github positional_argument bad_value url_scheme url_userinfo
     filter_with_credential unknown_field wrong_type empty unsafe_path exclusive already_terminal fenced
 
+    reply_lost receipt_missing foreign_receipt ledger_lost not_allowed name_mismatch provider_mismatch
+    template_mismatch duplicate_path outside_reference output_malformed
+
     transient_network transient_server rate_limited auth_denied invalid_request policy_denied resource_exhausted
     sandbox_lost timeout_ambiguous operation_in_progress corrupt_data
 """)

@@ -48,7 +48,11 @@ class Schedule:
 CLONE = Schedule(attempts=3, countdowns=(3.0, 9.0), deadline=300.0)
 COPY_BACK = Schedule(attempts=5, countdowns=(5.0, 15.0, 30.0, 30.0), deadline=900.0, reasons={"disk_full": (30.0,)})
 DISPATCH_STEP = Schedule(attempts=2, countdowns=(2.0,), deadline=720.0)
-"""The deadline is the longest tool timeout (600 s) and 120 s; a request passes its own as ``remaining``."""
+"""One step's. The deadline is the longest tool timeout (600 s) and 120 s; a request passes its own as ``remaining``."""
+DISPATCH_LOOK = Schedule(attempts=6, countdowns=(2.0, 5.0, 15.0, 30.0, 30.0), deadline=720.0)
+"""Looking for the receipt of a call that writes: unknown is the last answer, so a sandbox may be away for a minute."""
+DISPATCH = Schedule(attempts=12, countdowns=(2.0,), deadline=720.0)
+"""All of a call's attempts: seven steps that are repeated once, and five more looks."""
 
 
 def decide(
