@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging, task_revoked, worker_init
+from celery.signals import setup_logging, task_revoked, worker_init, worker_ready
 from kombu.entity import Queue
 
 from worker.failures.cause import Cause
@@ -19,13 +19,17 @@ from worker.stores.redis import StoreError
 log = logs.logger(__name__)
 
 QUEUES = ("clone", "copy_back", "dispatch", "lifecycle", "maintenance")
-ROUTES = {
-    "sandbox.clone": {"queue": "clone"},
-    "workspace.copy_back": {"queue": "copy_back"},
-    "sandbox.*": {"queue": "lifecycle"},
-    "maintenance.*": {"queue": "maintenance"},
+JOBS = {
+    "sandbox.clone": "clone",
+    "workspace.copy_back": "copy_back",
+    "tool.dispatch": "dispatch",
+    "sandbox.extend": "lifecycle",
+    "sandbox.release": "lifecycle",
+    "maintenance.sweep": "maintenance",
 }
-TASKS = ("tasks.clone.task", "tasks.copy_back.task", "tasks.lifecycle.task", "tasks.maintenance.task")
+"""Task name -> queue."""
+ROUTES = {name: {"queue": queue} for name, queue in JOBS.items()}
+TASKS = tuple(f"tasks.{job}.task" for job in ("clone", "copy_back", "dispatch", "lifecycle", "maintenance"))
 
 HARD_LIMIT_MARGIN = 120.0
 """Seconds past the longest deadline after which the pool kills a body; our own deadlines come first."""
@@ -33,7 +37,7 @@ HARD_LIMIT_MARGIN = 120.0
 
 def configuration(config: Settings) -> dict[str, Any]:
     """Celery's settings. Each that is not a default has its reason in docs/operations.md."""
-    hard = config.deadline_max + HARD_LIMIT_MARGIN
+    hard = config.longest_job + HARD_LIMIT_MARGIN
     return {
         "broker_url": config.broker_url,
         "result_backend": config.results_url,
@@ -117,6 +121,15 @@ def _logging(**_: Any) -> None:
 @worker_init.connect
 def _before_the_pool_forks(**_: Any) -> None:
     sentry.init(settings())
+
+
+@worker_ready.connect
+def _ledger_is_born(**_: Any) -> None:
+    """Give the ledger its birth time before the first call comes: it cannot vouch for what is older."""
+    try:
+        services().ledger.born()
+    except StoreError:
+        log.warning("birth of the ledger not written, left to the first call")
 
 
 @task_revoked.connect

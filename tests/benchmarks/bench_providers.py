@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig, ListSandboxesQuery
+from e2b import Sandbox, SandboxQuery
+
 from tests.benchmarks.measure import row
 from tests.rig import hosted
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
@@ -40,8 +43,6 @@ class BareE2B:
     """The calls of the e2b SDK."""
 
     def __init__(self, double: Any) -> None:
-        from e2b import Sandbox, SandboxQuery
-
         self._sandbox_class, self._query = Sandbox, SandboxQuery
         self._options = {"api_key": double.api_key, "api_url": double.url, "sandbox_url": double.url}
 
@@ -50,15 +51,13 @@ class BareE2B:
         assert self._sandbox_class.list(query=self._query(metadata=labels), **self._options).next_items() == []
         self.sandbox = self._sandbox_class.create("base", timeout=600, metadata=labels, **self._options)
         self.sandbox.get_info()
-        self.sandbox.commands.run(LAYOUT)
+        self.home = self.sandbox.commands.run(LAYOUT).stdout.strip()
 
     def run(self) -> None:
         assert self.sandbox.commands.run("echo hi").stdout == "hi\n"
 
     def write(self) -> None:
-        home = self.sandbox.commands.run("echo ~").stdout.strip() if not hasattr(self, "home") else self.home
-        self.home = home
-        self.sandbox.files.write(f"{home}/up", DATA)
+        self.sandbox.files.write(f"{self.home}/up", DATA)
         self.sandbox.commands.run(PLACE)
 
     def read(self) -> None:
@@ -69,8 +68,6 @@ class BareDaytona:
     """The calls of the daytona SDK."""
 
     def __init__(self, double: Any) -> None:
-        from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig, ListSandboxesQuery
-
         self._params, self._query = CreateSandboxFromSnapshotParams, ListSandboxesQuery
         self._client = Daytona(DaytonaConfig(api_key=double.api_key, api_url=double.api_url, target="local"))
 

@@ -116,7 +116,7 @@ def git(_: Settings) -> list[Finding]:
 
 
 def docker(config: Settings) -> list[Finding]:
-    """The engine and the default image, if the extra is installed."""
+    """The engine, if the extra is installed."""
     from worker.failures.model import InvalidRequest  # noqa: PLC0415 - same
     from worker.retrying.services import Services  # noqa: PLC0415 - same
 

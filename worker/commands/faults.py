@@ -1,5 +1,6 @@
 """What a command says when the installation is at fault: one line, with advice, without values."""
 
+from kombu.exceptions import OperationalError
 from pydantic import ValidationError
 
 from worker.failures.model import InvalidRequest
@@ -17,6 +18,8 @@ def explain(exc: Exception) -> str:
             return f"sandferry: {exc.field_name}: {exc.reason.replace('_', ' ')}"
         case KeyRingError():
             return f"sandferry: key ring: {exc}"
+        case OperationalError():
+            return "sandferry: the broker does not answer. Is it up? Try `sandferry doctor`."
         case StoreError():
             return "sandferry: the record store does not answer. Is Redis up? Try `sandferry doctor`."
         case OSError():

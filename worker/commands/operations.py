@@ -61,8 +61,7 @@ def recover(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the outcome.")] = False,
 ) -> None:
     """Copy back once more what a failed copy-back left in its sandbox; no agent runs again."""
-    from worker.app import app as celery  # noqa: PLC0415 - reads the settings
-    from worker.commands.send import wait_for  # noqa: PLC0415 - same
+    from worker.commands.send import enqueue, wait_for  # noqa: PLC0415 - reads the settings
     from worker.retrying.services import services  # noqa: PLC0415 - same
 
     found = services().operations.of_run(run_id)
@@ -73,8 +72,7 @@ def recover(
     if newest.status in GOOD or newest.status == "running":
         typer.echo(f"nothing to recover: the newest copy-back ({newest.operation_id}) is {newest.status}", err=True)
         raise typer.Exit(1)
-    request = {**newest.request, "recovers": newest.operation_id}
-    sent = celery.send_task("workspace.copy_back", kwargs={"request": request})
+    sent = enqueue("workspace.copy_back", {**newest.request, "recovers": newest.operation_id})
     typer.echo(f"op-{sent.id}", err=wait)
     if wait:
         wait_for(sent, 3600)

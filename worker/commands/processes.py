@@ -1,5 +1,6 @@
 """The processes of the service: `sandferry worker`, `beat` and `valkey`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,18 @@ def worker(
     wanted = queues.split(",") if queues else list(QUEUES)
     if unknown := sorted(set(wanted) - set(QUEUES)):
         raise typer.BadParameter(f"unknown queue {unknown[0]!r}; there are {', '.join(QUEUES)}", param_hint="--queues")
-    app.worker_main(["worker", "-Q", ",".join(wanted), "-c", str(concurrency), "-P", pool, "-n", name, *context.args])
+    named = ["-Q", ",".join(wanted), "-c", str(concurrency), "-P", pool, "-n", name]
+    _celery(app.worker_main, ["worker", *named, *context.args])
+
+
+def _celery(run: Callable[[list[str]], None], arguments: list[str]) -> None:
+    """Hand over to Celery's own command line; its usage errors are one line."""
+    from click import ClickException  # noqa: PLC0415 - Celery's, not Typer's
+
+    try:
+        run(arguments)
+    except ClickException as exc:
+        raise typer.BadParameter(exc.format_message()) from None
 
 
 def beat() -> None:
@@ -29,7 +41,7 @@ def beat() -> None:
     from worker.app import app  # noqa: PLC0415 - reads the settings
 
     # The in-memory scheduler: one entry that is always due again soon needs no file.
-    app.start(["beat", "--scheduler", "celery.beat:Scheduler", "--pidfile="])
+    _celery(app.start, ["beat", "--scheduler", "celery.beat:Scheduler", "--pidfile="])
 
 
 def valkey(

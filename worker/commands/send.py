@@ -10,21 +10,36 @@ import typer
 
 
 def send(
-    task: Annotated[str, typer.Argument(help="sandbox.clone, sandbox.extend or sandbox.release.")],
+    task: Annotated[str, typer.Argument(help="The name of a job, such as sandbox.clone.")],
     request: Annotated[Path, typer.Argument(help="A JSON file; - reads standard input.")],
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the outcome.")] = False,
     timeout: Annotated[float, typer.Option(help="Seconds to wait.", min=1)] = 3600,
 ) -> None:
     """Enqueue a job. With --wait: prints its result; exits 1 with the cause line if it failed."""
     payload = _read(request)
+    from worker.app import JOBS  # noqa: PLC0415 - reads the settings
+
+    if task not in JOBS:
+        raise typer.BadParameter(f"there are {', '.join(JOBS)}", param_hint="TASK")
+    sent = enqueue(task, payload)
+    typer.echo(sent.id, err=wait)
+    if wait:
+        wait_for(sent, timeout)
+
+
+def enqueue(task: str, request: Any) -> Any:
+    """Send a job; raises OperationalError when the broker or the result backend does not answer."""
+    from kombu.exceptions import OperationalError  # noqa: PLC0415 - a command starts quickly
+
     from worker.app import app  # noqa: PLC0415 - reads the settings
     from worker.retrying.stamp import HEADER  # noqa: PLC0415 - same
 
     stamp = {HEADER: {"v": 1, "sent_at": time.time()}}
-    sent = app.send_task(task, kwargs={"request": payload}, headers=stamp)
-    typer.echo(sent.id, err=wait)
-    if wait:
-        wait_for(sent, timeout)
+    try:
+        return app.send_task(task, kwargs={"request": request}, headers=stamp)
+    except RuntimeError:
+        pass  # how Celery's Redis backend says that it cannot be reached
+    raise OperationalError
 
 
 def _read(path: Path) -> Any:

@@ -15,6 +15,7 @@ EXCEPTION_RULES = (
         reason="connect_failed",
         why="no connection, so nothing was sent",
         example=_raised("httpx.ConnectError"),
+        named=True,
         exceptions=(
             "ConnectError",
             "ConnectTimeout",
@@ -27,6 +28,13 @@ EXCEPTION_RULES = (
             "ProxyError",
             "ClientConnectorError",
             "ClientConnectorDNSError",
+<<<<<<< HEAD
+=======
+            "ClientProxyConnectionError",
+            "ConnectionTimeoutError",
+            "UnknownHostException",
+            "ConnectException",
+>>>>>>> main
             "gaierror",
             "herror",
         ),
@@ -37,6 +45,7 @@ EXCEPTION_RULES = (
         reason="read_timeout",
         why="a request was sent and nobody knows what became of it",
         example=_raised("requests.exceptions.ReadTimeout"),
+        named=True,
         exceptions=(
             "ReadTimeout",
             "ReadTimeoutError",
@@ -49,6 +58,11 @@ EXCEPTION_RULES = (
             "SocketTimeoutError",
             "DaytonaTimeoutError",
             "DaytonaConnectionTimeoutError",
+            "DaytonaQueueTimeoutError",
+            "DaytonaProcessExecutionTimeoutError",
+            "ServerTimeoutError",
+            "SocketTimeoutError",
+            "SocketTimeoutException",
         ),
     ),
     Rule(
@@ -57,6 +71,7 @@ EXCEPTION_RULES = (
         reason="connection_reset",
         why="a connection that was there and broke",
         example=_raised("requests.exceptions.ConnectionError"),
+        named=True,
         exceptions=(
             "ConnectionError",
             "ConnectionResetError",
@@ -84,6 +99,12 @@ EXCEPTION_RULES = (
             "ClientConnectionResetError",
             "ClientPayloadError",
             "DaytonaConnectionError",
+            "DaytonaGitTransportFailedError",
+            "ServerDisconnectedError",
+            "ServerConnectionError",
+            "ClientOSError",
+            "ClientPayloadError",
+            "ClientConnectionResetError",
         ),
     ),
     Rule(
@@ -92,6 +113,7 @@ EXCEPTION_RULES = (
         reason="rate_limit",
         why="an SDK's type for 429",
         example=_raised("e2b.exceptions.RateLimitException"),
+        named=True,
         exceptions=("RateLimitException", "DaytonaRateLimitError"),
     ),
     Rule(
@@ -100,7 +122,13 @@ EXCEPTION_RULES = (
         reason="server_error",
         why="an SDK's type for 503",
         example=_raised("e2b.exceptions.ServiceBusyException"),
-        exceptions=("ServiceBusyException",),
+        named=True,
+        exceptions=(
+            "ServiceBusyException",
+            "DaytonaInternalServerError",
+            "DaytonaBadGatewayError",
+            "DaytonaServiceUnavailableError",
+        ),
     ),
     Rule(
         name="raised_malformed_answer",
@@ -108,6 +136,7 @@ EXCEPTION_RULES = (
         reason="malformed_answer",
         why="a body that is no JSON where JSON was promised: something stands before the server",
         example=_raised("json.JSONDecodeError"),
+        named=True,
         exceptions=("JSONDecodeError", "DecodingError", "ContentDecodingError", "StreamParseError"),
     ),
     Rule(
@@ -116,7 +145,14 @@ EXCEPTION_RULES = (
         reason="credential_rejected",
         why="an SDK's type for 401",
         example=_raised("e2b.exceptions.AuthenticationException"),
-        exceptions=("AuthenticationException",),
+        named=True,
+        exceptions=(
+            "AuthenticationException",
+            "GitAuthException",
+            "DaytonaAuthenticationError",
+            "DaytonaForbiddenError",
+            "DaytonaGitAuthFailedError",
+        ),
     ),
     Rule(
         name="raised_memory",
@@ -124,6 +160,7 @@ EXCEPTION_RULES = (
         reason="out_of_memory",
         why="the worker's own memory",
         example=_raised("MemoryError"),
+        named=True,
         exceptions=("MemoryError",),
     ),
     Rule(
@@ -132,6 +169,7 @@ EXCEPTION_RULES = (
         reason="disk_full",
         why="an SDK's type for 507",
         example=_raised("e2b.exceptions.NotEnoughSpaceException"),
+        named=True,
         exceptions=("NotEnoughSpaceException",),
     ),
     Rule(
@@ -140,7 +178,16 @@ EXCEPTION_RULES = (
         reason="not_found",
         why="an SDK's type for 404",
         example=_raised("docker.errors.NotFound"),
-        exceptions=("NotFound", "NotFoundException", "DaytonaNotFoundError"),
+        named=True,
+        exceptions=(
+            "NotFound",
+            "NotFoundException",
+            "FileNotFoundException",
+            "DaytonaNotFoundError",
+            "DaytonaFileNotFoundError",
+            "DaytonaGitRepoNotFoundError",
+            "DaytonaGoneError",
+        ),
     ),
     Rule(
         name="raised_invalid",
@@ -148,12 +195,25 @@ EXCEPTION_RULES = (
         reason="bad_request",
         why="a request that no retry mends",
         example=_raised("worker.failures.model.InvalidRequest"),
+        named=True,
         exceptions=(
             "InvalidRequest",
             "ValidationError",
             "InvalidURL",
             "UnsupportedProtocol",
             "InvalidArgumentException",
+            "TemplateException",
+            "DaytonaBadRequestError",
+            "DaytonaUnprocessableEntityError",
+            "DaytonaInvalidFilePathError",
+            "DaytonaGitBranchNotFoundError",
+            "DaytonaGitBranchExistsError",
+            "DaytonaGitMergeConflictError",
+            "DaytonaGitDirtyWorktreeError",
+            "MissingSchema",
+            "InvalidSchema",
+            "ClientConnectorCertificateError",
+            "SSLCertVerificationError",
         ),
     ),
     Rule(

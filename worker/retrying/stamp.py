@@ -31,6 +31,10 @@ class Stamp:
             sent_at=float(sent_at) if isinstance(sent_at, int | float) else None,
         )
 
+    def waited(self, now: float) -> float:
+        """Seconds since the sender stamped the message; 0 for a retry and for one without a time."""
+        return 0.0 if self.sent_at is None or self.attempt > 1 else max(0.0, now - self.sent_at)
+
     def headers(self, others: Mapping[str, Any] | None) -> dict[str, Any]:
         """The custom headers of the next message: the others stay, the broker's redelivery mark does not."""
         kept = {key: value for key, value in (others or {}).items() if key != "redelivered"}

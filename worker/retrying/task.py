@@ -32,7 +32,7 @@ from worker.retrying.stamp import Stamp
 from worker.retrying.telling import keep_tail, tell
 from worker.sandboxes.deadline import Deadline
 from worker.stores.attempts import Begun, Terminal, Turned
-from worker.stores.redis import StoreError
+from worker.stores.redis import StoreError, is_outage
 
 log = logs.logger(__name__)
 
@@ -121,11 +121,11 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             if isinstance(begun, Turned):
                 return self._repeat(begun)
             return self._body(args, kwargs, stamp, run_id, begun)
-        except StoreError:
-            # Nobody can say who may run. The broker keeps the message, or the sweep finds the lapsed lease.
-            log.warning("record store away, message put back")
-            return Reject("record store away", requeue=True)
         except Exception as exc:  # noqa: BLE001 - a fault of ours outside a body must not leave the worker raw either
+            if is_outage(exc):
+                # Nobody can say who may run. The broker keeps the message, or the sweep finds the lapsed lease.
+                log.warning("record store away, message put back")
+                return Reject("record store away", requeue=True)
             return self._broken(message.id, run_id, type(exc).__name__)
         finally:
             logs.clear()
@@ -174,7 +174,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             try:
                 # Parsed first: what is given up before its start is settled all the same.
                 request = self.parse(request_of(args, kwargs))
-                self._may_start(begun)
+                self._may_start(begun, stamp)
                 attempt.at(attempt.stage)
                 result = self.execute(request, attempt)
             except Postponed as exc:
@@ -188,10 +188,10 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
                 return self._succeed(request, attempt, result)
             return self._fail(request, attempt, failure)
 
-    def _may_start(self, begun: Begun) -> None:
+    def _may_start(self, begun: Begun, stamp: Stamp) -> None:
         if begun.deaths >= MAX_DEATHS:
             raise not_started(self.operation, WORKER_LOST)
-        if begun.waited > self.services.settings.queue_wait:
+        if max(begun.waited, stamp.waited(begun.now)) > self.services.settings.queue_wait:
             raise not_started(self.operation, QUEUE_WAIT)
 
     def _succeed(self, request: Any, attempt: Attempt, result: dict[str, Any]) -> Any:

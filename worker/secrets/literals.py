@@ -1,6 +1,7 @@
 """Every way in which a known secret may be written, and where they stand in a text."""
 
 import base64
+import html
 import json
 import re
 from bisect import bisect_left
@@ -16,7 +17,7 @@ MIN_ENCODED = 6
 
 
 def forms(secret: str) -> set[str]:
-    """The texts that give ``secret`` away: itself, its lines, and base64, URL and JSON forms of these."""
+    """The texts that give ``secret`` away: itself, its lines; these in base64, URL, HTML, hexadecimal and JSON form."""
     lines = {line.strip() for line in secret.splitlines()} if len(secret.splitlines()) > 1 else set()
     values = {secret, secret.strip()} | {line for line in lines if len(line) >= MIN_LINE}
     found: set[str] = set()
@@ -38,6 +39,9 @@ def _encoded(value: str) -> Iterator[str]:
     for url in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         yield url
         yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), url)
+    yield quote(quote(raw, safe=""), safe="")
+    yield html.escape(value)
+    yield from (raw.hex(), raw.hex().upper())
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
 

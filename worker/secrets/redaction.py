@@ -25,8 +25,8 @@ _ESCAPES = re.compile(
     r"|\[[0-?]*[ -/]*[@-~]?"  # colours, cursor
     r"|[ -/]*[0-~]?)"
 )
-# C0 but for tab and line end, DEL, C1, and the marks that turn the direction of text.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# C0 but for tab and line end, DEL, C1, and characters that nobody sees: they would split a secret unseen.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def strip_controls(text: str) -> str:

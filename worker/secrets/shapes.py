@@ -14,16 +14,24 @@ MASK = "***"
 # characters; a rule that could run to the end of the text and then fail would make hostile text quadratic.
 _PEM = re.compile(r"-----BEGIN [^\n-]{0,64}-----(?:.*?-----END [^\n-]{0,64}-----|.*\Z)", re.DOTALL)
 _HEADER = re.compile(
-    r"((?:authorization|private-token|job-token|x-api-key)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?"
+    r"((?:authorization|(?:private|job|x-auth|x-vault)-token|x-api-key)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?"
     r"(?:(?:basic|bearer|token|negotiate|digest)[ \t]{1,8})?+|(?<![a-z0-9])bearer[ \t]{1,8})[^\s\"']{4,}",
     re.IGNORECASE,
 )
+_PASSWORD = re.compile(
+    r"((?<![?&;a-z])(?:pass(?:word|wd|phrase)|(?:access|refresh|auth|private)_token|client_secret|secret_access_key"
+    r"|accountkey|cookie)[\"']?[ \t]{0,8}[:=][ \t]{0,8}[\"']?)[^\s\"'&<>]{4,}",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"(?:gh[psour]_|github_pat_|gl(?:pat|dt|rt|cbt|ptt|oas|soat)-|xox[a-z]-|xapp-|dckr_pat_|dop_v1_)[A-Za-z0-9._-]{4,}"
+    # A long one counts also where it is glued to a word.
+    r"(?:gh[psour]_|github_pat_|glpat-)[A-Za-z0-9._-]{20,}|(?<![A-Za-z0-9])(?:"
+    r"(?:gh[psour]_|github_pat_|gl(?:pat|dt|rt|cbt|ptt|oas|soat|ft)-|xox[a-z]-|xapp-|dckr_pat_|dop_v1_|whsec_"
+    r"|hv[sbr]\.)"
+    r"[A-Za-z0-9._-]{4,}"
     r"|(?:sk-|[sr]k_live_|[sr]k_test_|pypi-|e2b_|dtn_|AIza)[A-Za-z0-9._-]{12,}"
     r"|(?:AKIA|ASIA)[A-Z0-9]{8,}"
-    r"|(?:hf_|npm_)[A-Za-z0-9]{16,})"
+    r"|(?:hf_|npm_|ATBB|ATATT)[A-Za-z0-9_=-]{16,})"
 )
 _JWT = re.compile(r"eyJ[A-Za-z0-9._-]*")
 _USERINFO = re.compile(r"://[^\s/?#\"'<>]*@")
@@ -33,9 +41,29 @@ _QUERY = re.compile(
     re.IGNORECASE,
 )
 STARTS = (
-    *("authorization", "private-token", "job-token", "x-api-key", "bearer", "://", "?", "&", ";"),
+    *("authorization", "private-token", "job-token", "x-api-key", "x-auth-token", "x-vault-token", "bearer"),
+    *("password", "passwd", "passphrase", "access_token", "refresh_token", "auth_token", "private_token"),
+    *("client_secret", "secret_access_key", "accountkey", "cookie", "://", "?", "&", ";"),
     *("ghp_", "ghs_", "gho_", "ghu_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "gloas-"),
-    *("glsoat-", "xox", "xapp-", "dckr_pat_", "dop_v1_", "sk-", "sk_live_", "rk_live_", "sk_test_", "rk_test_"),
+    *(
+        "glsoat-",
+        "glft-",
+        "hvs.",
+        "hvb.",
+        "hvr.",
+        "whsec_",
+        "atbb",
+        "atatt",
+        "xox",
+        "xapp-",
+        "dckr_pat_",
+        "dop_v1_",
+        "sk-",
+        "sk_live_",
+        "rk_live_",
+        "sk_test_",
+        "rk_test_",
+    ),
     *("pypi-", "e2b_", "dtn_", "aiza", "akia", "asia", "hf_", "npm_", "eyj"),
 )
 """Lower-cased beginnings of the rules for lines: after one, a secret may go on to the end of its line."""
@@ -80,6 +108,7 @@ def _open_block(text: str) -> int:
 
 def _redact_lines(text: str) -> str:
     text = _HEADER.sub(rf"\1{MASK}", text)
+    text = _PASSWORD.sub(rf"\1{MASK}", text)
     text = _TOKEN.sub(MASK, text)
     text = _JWT.sub(lambda match: MASK if match[0].count(".") >= 2 else match[0], text)
     text = _USERINFO.sub(f"://{MASK}@", text)

@@ -8,7 +8,7 @@ import re
 import time
 from pathlib import Path
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,63}")
 
 
 class DiagnosticsStore:

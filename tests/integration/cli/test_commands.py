@@ -55,6 +55,60 @@ def test_send_says_where_json_breaks(local_service: Service):
     assert "oops" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("send", "sandbox.nothing", "-"), "there are sandbox.clone"),
+        (("seal", "--run", "r", "--url", "https://h/a/b", "--public-key", "zzz"), "--public-key"),
+        (("seal", "--run", "-r", "--url", "https://h/a/b"), "--run"),
+        (("seal", "--run", "r", "--url", "https://u:hush@h/a/b"), "--url"),
+        (("seal", "--run", "r", "--url", "https://h/a/b", "--operation", "bogus"), "--operation"),
+        (("worker", "--bogus-option"), "--bogus-option"),
+        (("worker", "-Q", "nowhere"), "--queues"),
+    ],
+)
+def test_wrong_usage_is_said_in_a_line_or_two(local_service: Service, arguments, says):
+    done = sandferry(local_service, *arguments, stdin="{}")
+
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "hush" not in done.stderr
+
+
+def test_a_broker_that_is_down_is_one_line(local_service: Service):
+    broker = {"SANDFERRY_BROKER_URL": "redis://:hush@127.0.0.1:1/0"}
+
+    done = sandferry(local_service, "send", "sandbox.clone", "-", stdin="{}", **broker)
+
+    assert done.returncode == 2
+    assert done.stderr == "sandferry: the broker does not answer. Is it up? Try `sandferry doctor`.\n"
+
+
+def test_operations_are_shown_and_what_failed_is_recovered(local_service: Service):
+    url = local_service.public("recovered")
+    cloned = local_service.outcome(local_service.clone(url, run_id="run-recovered")).result
+    local_service.in_sandbox(cloned, "run-recovered", "ln -s /etc/passwd escape")
+    failed = local_service.outcome(local_service.copy_back(cloned, "run-recovered"))
+    assert failed.payload["category"] == "policy_denied", failed
+
+    listed = sandferry(local_service, "operations", "list", "--run", "run-recovered").stdout
+    operation = listed.split()[2]
+    shown = sandferry(local_service, "operations", "show", operation).stdout
+    local_service.in_sandbox(cloned, "run-recovered", "rm escape; echo mine > mine.txt")
+    recovered = sandferry(local_service, "recover", "run-recovered", "--wait")
+    again = sandferry(local_service, "recover", "run-recovered")
+
+    assert operation.startswith("op-")
+    assert "  failed  copy_back_failed: stage=import category=policy_denied" in listed
+    assert "attempt 1  copy_back_failed: stage=import" in shown
+    assert "next      sandferry recover run-recovered" in shown
+    assert json.loads(recovered.stdout)["files"] == {"added": 1, "modified": 0, "deleted": 0}
+    assert again.returncode == 1
+    assert "nothing to recover" in again.stderr
+    assert sandferry(local_service, "operations", "show", "op-none").returncode == 1
+
+
 def test_seal_reads_the_token_from_standard_input_and_the_box_opens(local_service: Service):
     url = local_service.private("boxed")
     local_service.hub.grant(TOKEN, "acme/boxed")

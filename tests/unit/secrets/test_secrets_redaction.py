@@ -1,6 +1,7 @@
 """Redaction: known secrets in every dress, token shapes, chunk borders, hostile text."""
 
 import base64
+import html
 import itertools
 import json
 import pickle
@@ -144,6 +145,13 @@ SHAPES = [
     ("https://user:p@ss@host/x and git://me@h/y", "https://***@host/x and git://***@h/y"),
     ("https://host/x?a=1&access_token=abc&b=2#c", "https://host/x?a=1&access_token=***&b=2#c"),
     ("https://host/x?token=abc", "https://host/x?token=***"),
+    ("tokenghp_abcdefghijklmnopqrstuvwxyz0123456789", "token***"),
+    ("hvs.CAESIabcdefgh glft-abcdefgh whsec_abcdefgh", "*** *** ***"),
+    ("ATBBabcdefghijklmnop12345678", "***"),
+    ("PASSWORD=hunter2hunter2 next", "PASSWORD=*** next"),
+    ('{"password": "hunter2hunter2"}', '{"password": "***"}'),
+    ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG", "aws_secret_access_key = ***"),
+    ("X-Auth-Token: abcdefgh12345", "X-Auth-Token: ***"),
     ("https://s3/x?X-Amz-Signature=abc&X-Amz-Date=1", "https://s3/x?X-Amz-Signature=***&X-Amz-Date=1"),
 ]
 INNOCENT = [
@@ -159,6 +167,27 @@ INNOCENT = [
     "0123456789abcdef0123456789abcdef01234567",
     "error: 3 files changed, 4 insertions(+)",
 ]
+
+
+class TestHiddenForms:
+    SECRET = 'v1.abcdef-0123456789+/XYZ=="q'
+
+    @pytest.mark.parametrize(
+        "written",
+        [
+            html.escape(SECRET),
+            SECRET.encode().hex(),
+            SECRET.encode().hex().upper(),
+            quote(quote(SECRET, safe=""), safe=""),
+        ],
+    )
+    def test_other_ways_to_write_it(self, written):
+        assert Redactor([self.SECRET]).redact(f"a {written} b") == "a *** b"
+
+    @pytest.mark.parametrize("unseen", ["\u200b", "\u00ad", "\ufeff", "\u2060", "\x1b[31m", "\b"])
+    def test_characters_that_nobody_sees_do_not_split_it(self, unseen):
+        text = self.SECRET[:10] + unseen + self.SECRET[10:]
+        assert tail(f"a {text} b", Redactor([self.SECRET])) == "a *** b"
 
 
 class TestShapes:

@@ -50,7 +50,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path):
     assert not path.is_symlink()
 
 
-@pytest.mark.parametrize("task_id", ["", "../x", "a/b", "a b", "a\n", "a.b", "x" * 65, "\x00", "é", "*"])
+@pytest.mark.parametrize("task_id", ["", "../x", "a/b", "a b", "a\n", "x" * 65, "\x00", "é", "*"])
 def test_a_hostile_id_has_no_place(tmp_path: Path, task_id: str):
     store = made(tmp_path)
     store.keep("real", 1, "x")
