@@ -9,11 +9,7 @@ TESTS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-<<<<<<< HEAD
-.PHONY: demo test lint bench docs lock help clean live-e2b live-daytona
-=======
-.PHONY: demo test lint bench corpus docs lock help clean
->>>>>>> main
+.PHONY: demo test lint bench corpus docs lock help clean live-e2b live-daytona
 
 demo: $(STAMP) ## Show a worker clone a private repository through a token GitHub does not know yet (15 s)
 	@$(BIN)/sandferry demo

@@ -172,19 +172,11 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
-<<<<<<< HEAD
-        for name in ("docker_images", "e2b_templates", "daytona_snapshots", "http_hosts"):
+        for name in ("docker_images", "e2b_templates", "daytona_snapshots", "http_hosts", "tools_allowed"):
             value = values.get(name)
             if isinstance(value, str):
                 values[name] = tuple(_parts(value))
-        for name in ("artifact_stores", "host_repositories", "provider_limits"):
-=======
-        for name in ("docker_images", "http_hosts", "tools_allowed"):
-            value = values.get(name)
-            if isinstance(value, str):
-                values[name] = tuple(_parts(value))
-        for name in ("artifact_stores", "host_repositories", "tool_stores"):
->>>>>>> main
+        for name in ("artifact_stores", "host_repositories", "tool_stores", "provider_limits"):
             value = values.get(name)
             if isinstance(value, str):
                 pairs = [part.partition("=") for part in _parts(value)]

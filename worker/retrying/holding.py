@@ -3,14 +3,9 @@
 from dataclasses import replace
 from functools import partial
 
-<<<<<<< HEAD
-from worker.failures.model import Category, InvalidRequest, OperationFailed
-from worker.retrying.attempt import Attempt, Postponed
-=======
 from worker.failures.model import Category, Failure, InvalidRequest, OperationFailed
 from worker.observability.logs import logger
-from worker.retrying.attempt import Attempt
->>>>>>> main
+from worker.retrying.attempt import Attempt, Postponed
 from worker.retrying.requests import After, SandboxRequest
 from worker.retrying.services import Services
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Provider, Sandbox, Spec
@@ -46,12 +41,9 @@ def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, kee
     if wanted.spec is not None and wanted.spec.ttl is not None:
         checked_keep(wanted.spec.ttl, services, "sandbox_spec_ttl")
     provider = attempt.provider = services.providers.get(wanted.provider)
-<<<<<<< HEAD
     _take_slot(attempt, services, provider.name)
-=======
     if attempt.carry:
         services.attempts.leave(attempt.task_id, fence=attempt.fence, carry=attempt.carry)
->>>>>>> main
     attempt.emit("sandbox.initializing", provider=provider.name)
     lease = attempt.deadline.remaining() + keep
     try:

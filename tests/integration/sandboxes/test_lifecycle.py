@@ -93,14 +93,6 @@ class TestEnd:
         assert provider.find(labels, deadline=soon()) == []
         assert provider.end(made.id, labels, deadline=soon()) is False
 
-<<<<<<< HEAD
-    def test_is_extended_and_never_shortened(self, provider, made, labels):
-        made.keep_alive(5000, deadline=soon())
-        extended = made.lease_until(deadline=soon())
-        assert 4970 <= extended - time.time() <= 5060  # Daytona counts in minutes
-        made.keep_alive(1, deadline=soon())
-        assert provider.connect(made.id, labels, deadline=soon()).lease_until(deadline=soon()) == extended
-=======
     def test_another_runs_is_left_alone(self, provider, made, labels):
         with pytest.raises(InvalidRequest, match="sandbox_id: foreign_sandbox"):
             provider.end(made.id, new_labels(), deadline=soon())
@@ -143,7 +135,6 @@ class TestEndCommands:
         assert made.run(["true"], deadline=soon()).ok
         made.end_commands("task", deadline=soon())
         made.end_commands("never seen", deadline=soon())
->>>>>>> main
 
 
 class TestRelease:

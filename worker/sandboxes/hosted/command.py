@@ -1,6 +1,7 @@
 """A command in a hosted sandbox: started at most once, asked about until it answers, or ended."""
 
 import base64
+import hashlib
 import io
 import math
 import secrets
@@ -43,11 +44,31 @@ class Job:
     output_limit: int
 
 
+def nonce_of(tag: str) -> str:
+    """A new nonce for a command of ``tag``; a tag is anything, so its digest stands for it."""
+    return _digest(tag) + secrets.token_hex(8)
+
+
+def end_all(hands: Hands, directory: str, tag: str, deadline: Deadline) -> None:
+    """End every command of ``tag`` with its process group, and see them gone.
+
+    :raises OperationFailed: nobody could confirm it (``timeout_ambiguous``).
+    """
+    args = ("end_all", directory, _digest(tag), *_NAPS)
+    code, _ = hands.script(scripts.LAUNCHER, *args, deadline=deadline, stage="run")
+    if code:
+        raise failure(hands.cloud.name, "run", Category.TIMEOUT_AMBIGUOUS, "timeout_ambiguous")
+
+
+def _digest(tag: str) -> str:
+    return hashlib.sha256(tag.encode()).hexdigest()[:16]
+
+
 class Command:
     """One command. ``answered`` is the nonce of the last one whose answer arrived; its files are removed."""
 
-    def __init__(self, hands: Hands, job: Job, deadline: Deadline) -> None:
-        self.nonce = secrets.token_hex(16)
+    def __init__(self, hands: Hands, job: Job, nonce: str, deadline: Deadline) -> None:
+        self.nonce = nonce
         self._hands = hands
         self._job = job
         self._deadline = deadline

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Runs a command in a hosted sandbox at most once, whatever its request's connection does. POSIX sh; needs
 # base64, find, mkdir, mv, rm, setsid, sleep, wc. The provider starts `start`, which starts `supervise` in a session of its
 # own, which runs `begin`, which becomes the command. Whoever asks again under the same nonce gets the same answer.
@@ -79,8 +80,11 @@ sf_answer() {
   if [ -s "$sf_run/out" ] || [ -s "$sf_run/err" ]; then
     # shellcheck disable=SC2046 # fields; our directory has no blanks in its name
     set -- $(cd "$sf_run" && wc -c out err 2>/dev/null)
-    [ "${2-}" = out ] && sf_out=$1 && shift 2
-    [ "${2-}" = err ] && sf_err=$1
+    if [ "${2-}" = out ]; then
+      sf_out=$1
+      shift 2
+    fi
+    if [ "${2-}" = err ]; then sf_err=$1; fi
   fi
   echo "sandferry $sf_nonce $sf_how $sf_exit $sf_sent $sf_out $sf_err"
   sf_stream "$sf_run/out" "$sf_out"
@@ -190,5 +194,16 @@ end)
     sf_code 40
   fi
   sf_answer "$3"
+  ;;
+# DIRECTORY PREFIX GRACE CONFIRM: ends every command whose nonce begins so; exits 4 when one cannot be confirmed.
+end_all)
+  for sf_one in "$2/run/$3"*; do
+    if [ -d "$sf_one" ] && [ ! -s "$sf_one/code" ]; then
+      /bin/sh -c "$sf_self" sandferry end "$2" "${sf_one##*/}" "$4" "$5" >/dev/null
+      sf_how=
+      read -r sf_how 2>/dev/null <"$sf_one/how"
+      [ "$sf_how" != unconfirmed ] || exit 4
+    fi
+  done
   ;;
 esac

@@ -52,19 +52,31 @@ class HostedProvider:
 
     def connect(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> HostedSandbox:
         """See :meth:`worker.sandboxes.base.Provider.connect`."""
-        if not self._cloud.is_id(sandbox_id):
-            raise InvalidRequest("sandbox_id", "malformed")
-        about = self._loop.call(lambda: self._cloud.about(sandbox_id), deadline, "connect")
-        if about is None:
-            raise lost(self.name, "connect")
-        require_ours(about.labels, labels)
-        if about.state is State.DEAD:
+        about = self._about(sandbox_id, labels, deadline, "connect")
+        if about is None or about.state is State.DEAD:
             raise lost(self.name, "connect")
         return self._prepared(about, deadline)
+
+    def end(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> bool:
+        """See :meth:`worker.sandboxes.base.Provider.end`."""
+        about = self._about(sandbox_id, labels, deadline, "release")
+        if about is None:
+            return False
+        self._sandbox(about).release(deadline=deadline)
+        return True
 
     def facts(self, exc: BaseException, *, operation: str, stage: str) -> Failure:
         """See :meth:`worker.sandboxes.base.Provider.facts`."""
         return self._cloud.facts(exc, operation=operation, stage=stage)
+
+    def _about(self, sandbox_id: str, labels: Mapping[str, str], deadline: Deadline, stage: str) -> About | None:
+        """What the provider knows of a sandbox of ours; ``None`` when there is none."""
+        if not self._cloud.is_id(sandbox_id):
+            raise InvalidRequest("sandbox_id", "malformed")
+        about = self._loop.call(lambda: self._cloud.about(sandbox_id), deadline, stage)
+        if about is not None:
+            require_ours(about.labels, labels)
+        return about
 
     def _sandbox(self, about: About) -> HostedSandbox:
         return HostedSandbox(self._cloud, self._loop, about)

@@ -15,7 +15,7 @@ from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.environment import built_env, checked_argv
 from worker.sandboxes.hosted import scripts
 from worker.sandboxes.hosted.cloud import About, Cloud, State
-from worker.sandboxes.hosted.command import Command, Job
+from worker.sandboxes.hosted.command import Command, Job, end_all, nonce_of
 from worker.sandboxes.hosted.faults import failure, lost
 from worker.sandboxes.hosted.hands import Hands
 from worker.sandboxes.hosted.loop import Loop
@@ -38,6 +38,7 @@ class HostedSandbox:
         self._about = about
         self._layout: Layout | None = None
         self._answered: str | None = None
+        self._tag = ""
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -79,7 +80,7 @@ class HostedSandbox:
         argv, built = checked_argv(argv), built_env(env)
         deadline.check("sandbox", "run")
         job = Job(self._directory, argv, built, cwd or self.layout.workspace, stdin, output_limit)
-        command = Command(self._hands, job, deadline)
+        command = Command(self._hands, job, nonce_of(self._tag), deadline)
         completed = command.run(self._answered)
         self._answered = command.nonce
         return completed
@@ -122,13 +123,22 @@ class HostedSandbox:
                 yield rest
             skip = max(0, skip - len(chunk))
 
+    def mark(self, tag: str) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.mark`."""
+        self._tag = tag
+
+    def end_commands(self, tag: str, *, deadline: Deadline) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.end_commands`."""
+        deadline.check("sandbox", "run")
+        end_all(self._hands, self._directory, tag, deadline)
+
     def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.keep_alive`."""
         if self._current(deadline, "keep_alive").lease_until < time.time() + seconds:
             self._hands.once(lambda: self._cloud.extend(self.id, seconds), deadline, "keep_alive")
 
     def lease_until(self, *, deadline: Deadline) -> float:
-        """See :meth:`worker.sandboxes.base.Sandbox.lease_until`."""
+        """When the provider ends it by itself, in seconds since the epoch."""
         return self._current(deadline, "lease_until").lease_until
 
     def release(self, *, deadline: Deadline) -> None:
