@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 
 .PHONY: demo test lint bench corpus docs lock help clean live-e2b live-daytona
 
-demo: $(STAMP) ## Show a worker clone a private repository through a token GitHub does not know yet (15 s)
+demo: $(STAMP) ## Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)
 	@$(BIN)/sandferry demo
 
 test: $(STAMP) ## Run the tests; those that need Docker are skipped where there is no engine (not in CI)

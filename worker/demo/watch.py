@@ -11,7 +11,7 @@ TIMEOUT = 120.0
 """Seconds; the demo takes about 13."""
 
 _SAYS = {
-    "sandbox.initializing": "making a sandbox",
+    "sandbox.initializing": "taking hold of a sandbox",
     "sandbox.ready": "sandbox is ready",
     "sandbox.git.started": "cloning",
     "sandbox.git.completed": "cloned",

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2016
 # Clone into the staging directory. `git clone` for branches, as it is the fastest; it prefers a branch to a
 # tag of the same name and cannot name a commit, so those two are fetched by their full names.
 

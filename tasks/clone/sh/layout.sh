@@ -34,7 +34,8 @@ enter() {
     fi
     ! taken "./$1/.git" || refuse owner_directory
     [ ! -d "$records/$2.$(inode "./$1")" ] || refuse owner_directory
-    [ ! -L "./$1" ] && cd -P -- "./$1" 2>/dev/null
+    [ ! -L "./$1" ] || return 1
+    cd -P -- "./$1" 2>/dev/null || return 1
 }
 
 # Take away what is ours alone; an owner's directory only if we made it and nothing is in it.

@@ -40,7 +40,7 @@ entries='^(credential\..*|http\..*extraheader|url\..*|.*url)$'
 find "$work/.git" -name config -type f >"$here/$staging/configs"
 while IFS= read -r file; do
     # Not a branch of that name.
-    [ -f "${file%/*}/HEAD" ] && [ -d "${file%/*}/objects" ] && [ -d "${file%/*}/refs" ] || continue
+    if [ ! -f "${file%/*}/HEAD" ] || [ ! -d "${file%/*}/objects" ] || [ ! -d "${file%/*}/refs" ]; then continue; fi
     if [ "${#needle}" -ge 8 ]; then
         case $(cat -- "$file") in *"$needle"*) refuse credential_persisted ;; esac
     fi
@@ -48,7 +48,7 @@ while IFS= read -r file; do
     [ $? -le 1 ] || refuse credential_persisted
     while IFS= read -r entry; do
         case $entry in credential.* | http.*extraheader\ *) refuse credential_persisted ;; esac
-        ! reveals "${entry#* }" && ! reveals "${entry%% *}" || refuse credential_persisted
+        if reveals "${entry#* }" || reveals "${entry%% *}"; then refuse credential_persisted; fi
     done <"$listing"
 done <"$here/$staging/configs"
 unset needle SANDFERRY_GIT_TOKEN SANDFERRY_GIT_USERNAME
