@@ -9,7 +9,7 @@ TESTS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench corpus docs lock help clean
+.PHONY: demo test lint bench corpus docs lock help clean live-e2b live-daytona
 
 demo: $(STAMP) ## Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)
 	@$(BIN)/sandferry demo
@@ -28,6 +28,12 @@ lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 	elif [ "$$CI" = true ]; then echo "shellcheck is missing: apt-get install shellcheck"; exit 1; \
 	else echo "shellcheck is not installed: shell scripts were not checked"; fi
 
+live-e2b: $(STAMP) ## Run the driver against the real E2B (needs SANDFERRY_E2B_API_KEY_FILE; costs cents)
+	@$(BIN)/pytest tests/live/live_provider.py --provider e2b
+
+live-daytona: $(STAMP) ## Run the driver against the real Daytona (needs SANDFERRY_DAYTONA_API_KEY_FILE; costs cents)
+	@$(BIN)/pytest tests/live/live_provider.py --provider daytona
+
 bench: $(STAMP) ## Measure against peers, side by side; one JSON object a line
 	@$(BIN)/python -m tests.benchmarks
 
@@ -38,17 +44,17 @@ docs: $(STAMP) ## Write what is generated in docs: JSON Schemas, settings, failu
 	@$(BIN)/python docs/generate.py
 
 lock: ## Resolve the dependencies anew into requirements/ (needs uv)
-	@uv pip compile pyproject.toml --extra docker --group dev --universal --python-version 3.11 --upgrade \
+	@uv pip compile pyproject.toml --extra all --group dev --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o requirements/dev.txt
-	@uv pip compile pyproject.toml --extra docker --universal --python-version 3.11 -c requirements/dev.txt \
+	@uv pip compile pyproject.toml --extra all --universal --python-version 3.11 -c requirements/dev.txt \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o requirements/worker.txt
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist
 
 help: ## Say what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name what; do \
-		printf '  make %-6s %s\n' "$$name" "$$what"; done
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name what; do \
+		printf '  make %-12s %s\n' "$$name" "$$what"; done
 
 $(STAMP): pyproject.toml requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
