@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     soft_shutdown: Seconds = 25
     """How long running tasks may still end after SIGQUIT, or SIGTERM under REMAP_SIGTERM."""
     keep_default: Seconds = 3600
-    """Lease of a sandbox between jobs when a request does not say."""
+    """How long a sandbox is kept between jobs when a request does not say."""
     keep_max: Seconds = 86_400
     """The longest time a request may keep a sandbox."""
     replication_horizon: Seconds = 60

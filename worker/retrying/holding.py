@@ -127,12 +127,16 @@ def end(attempt: Attempt, services: Services, provider: Provider, sandbox_id: st
 
 
 def held(attempt: Attempt, services: Services, wanted: SandboxRequest) -> Sandbox | None:
-    """Find what this task made or was lent and took hold of: what a job that is over cleans up.
+    """Find what this task made or was lent: what a job cleans up. Runs nothing inside.
 
-    A lent sandbox that it never took hold of is none of its business. Runs nothing inside.
+    A lent sandbox that a failed job never took hold of is none of its business: the request may not have been served.
     """
     lent = wanted.id is not None
-    if lent and not services.sandboxes.holds(wanted.provider, wanted.id or "", task_id=attempt.task_id):
+    if (
+        lent
+        and attempt.ended
+        and not services.sandboxes.holds(wanted.provider, wanted.id or "", task_id=attempt.task_id)
+    ):
         return None
     try:
         provider = services.providers.get(wanted.provider)
