@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
@@ -24,6 +26,16 @@ HTML = b"<html>502 Bad Gateway</html>"
 @pytest.fixture
 def sandbox(hosted_provider, hosted_double, labels):
     return hosted_provider.create(Spec(ttl=600), labels, deadline=soon())
+
+
+@contextmanager
+def mounted(place):
+    """A small file system there."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=20", "tmpfs", str(place)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def judged(provider, exc):
@@ -108,8 +120,20 @@ class TestCommandsRunOnce:
         assert (done.exit_code, done.ended_by, done.ok) == (None, EndedBy.UNKNOWN, False)
         with pytest.raises(OperationFailed) as failed:
             sandbox.run(["true"], deadline=soon())
-        assert "Not a directory" in failed.value.failure.text
-        assert "directory" not in str(failed.value)
+        assert (failed.value.failure.category, failed.value.failure.reason) == (
+            Category.INVALID_REQUEST,
+            "layout_invalid",
+        )
+
+    def test_a_full_disk_is_named(self, sandbox, hosted_provider, tmp_path):
+        run = f"{sandbox.layout.scratch}/exec/run"
+        with mounted(run):
+            fill = "cat /dev/zero >f 2>/dev/null; n=0; while mkdir d$n 2>/dev/null; do n=$((n + 1)); done"
+            subprocess.run(["sh", "-c", fill], cwd=run, check=False)
+            with pytest.raises(OperationFailed) as failed:
+                sandbox.run(["true"], deadline=soon())
+        verdict = classify(failed.value.failure)
+        assert (verdict.category, verdict.reason) == (Category.RESOURCE_EXHAUSTED, "disk_full")
 
     def test_large_commands_and_arguments(self, sandbox):
         argument = "x" * 100_000
