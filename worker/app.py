@@ -4,12 +4,20 @@ import logging
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging, task_revoked, worker_init
+from celery.signals import (
+    beat_init,
+    setup_logging,
+    task_revoked,
+    worker_init,
+    worker_process_shutdown,
+    worker_ready,
+    worker_shutdown,
+)
 from kombu.entity import Queue
 
 from worker.failures.cause import Cause
 from worker.failures.model import Category
-from worker.observability import logs, sentry
+from worker.observability import logs, metrics, sentry
 from worker.retrying import causes, outcome
 from worker.retrying.message import run_id_of
 from worker.retrying.services import services
@@ -120,6 +128,28 @@ def _logging(**_: Any) -> None:
 @worker_init.connect
 def _before_the_pool_forks(**_: Any) -> None:
     sentry.init(settings())
+    metrics.prepare(settings())
+
+
+@beat_init.connect
+def _before_beat(**_: Any) -> None:
+    sentry.init(settings())
+
+
+@worker_ready.connect
+def _serve_metrics(**_: Any) -> None:
+    metrics.serve(settings(), sandboxes=services().sandboxes.count)
+
+
+@worker_process_shutdown.connect
+def _child_ends(**_: Any) -> None:
+    sentry.flush()
+
+
+@worker_shutdown.connect
+def _worker_ends(**_: Any) -> None:
+    sentry.flush()
+    metrics.close()
 
 
 @task_revoked.connect

@@ -7,6 +7,7 @@ from tasks.maintenance.republish import republish
 from tasks.maintenance.request import SweepRequest, parse
 from worker.app import app
 from worker.failures.schedule import Schedule
+from worker.observability import metrics
 from worker.retrying.attempt import Attempt
 from worker.retrying.task import ClassifiedTask
 
@@ -31,7 +32,10 @@ class Sweep(ClassifiedTask):
         brought_back = republish(self.app, self.services.attempts, lambda: attempt.deadline.ended_by() is not None)
         closed = len(self.services.operations.close_lapsed())
         attempt.at("reap")
-        return {"tasks": dict(brought_back), "operations": closed, "sandboxes": dict(reap(self.services))}
+        reaped = reap(self.services)
+        for kind, counts in (("task", brought_back), ("operation", {"closed": closed}), ("sandbox", reaped)):
+            metrics.swept(kind, counts)
+        return {"tasks": dict(brought_back), "operations": closed, "sandboxes": dict(reaped)}
 
 
 sweep = app.register_task(Sweep())

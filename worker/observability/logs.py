@@ -2,6 +2,7 @@
 
 import logging
 import logging.config
+import sys
 from typing import Any
 
 import structlog
@@ -24,9 +25,7 @@ def logger(name: str) -> Any:
 
 def configure(config: Settings) -> None:
     """Send every log line of the process, Celery's too, to stderr in one form."""
-    render: Any = (
-        structlog.processors.JSONRenderer() if config.log_format == "json" else structlog.dev.ConsoleRenderer()
-    )
+    render: Any = structlog.dev.ConsoleRenderer() if _for_people(config) else structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -65,6 +64,10 @@ def configure(config: Settings) -> None:
             },
         }
     )
+
+
+def _for_people(config: Settings) -> bool:
+    return config.log_format == "console" or (config.log_format == "auto" and sys.stderr.isatty())
 
 
 class UnknownTaskFilter(logging.Filter):

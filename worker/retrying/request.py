@@ -8,10 +8,12 @@ from celery.worker.state import task_ready
 
 from worker.failures.cause import Cause
 from worker.failures.model import Category
+from worker.observability import metrics
 from worker.observability.logs import logger
 from worker.retrying import causes, outcome
 from worker.retrying.failed import TaskFailed
 from worker.retrying.message import owner, run_id_of
+from worker.retrying.reporting import died, timed_out
 from worker.retrying.services import services
 from worker.stores.redis import StoreError
 
@@ -31,6 +33,7 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         # Celery puts these into logs, events and `inspect`, and loses a producer's own on every retry.
         self._argsrepr = self._kwargsrepr = HIDDEN
         self._request_dict["argsrepr"] = self._request_dict["kwargsrepr"] = HIDDEN
+        metrics.consumed()
 
     def info(self, safe: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002 - Celery's signature
         """Describe the request to `inspect`, without its arguments."""
@@ -44,6 +47,7 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
             return None
         if isinstance(exc, WorkerLostError | SystemExit | KeyboardInterrupt):
             self._free_lease()
+            died(services(), self.name, self.id, run_id_of(self.kwargs), exc)
         return super().on_failure(exc_info, send_failed_event, return_ok)
 
     def cancel(self, pool: Any, signal: Any = None, emit_retry: bool = True) -> Any:  # noqa: FBT001, FBT002
@@ -64,10 +68,10 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         if soft:
             return super().on_timeout(soft, timeout)
         task_ready(self)
-        log.error("hard time limit", task_id=self.id, timeout_s=timeout)
         cause = Cause.of(causes.HARD_TIMEOUT)
         payload = outcome.closed(cause, Category.TIMEOUT_AMBIGUOUS, run_id=run_id_of(self.kwargs))
         if self._close(payload):
+            timed_out(services(), self.task, self.id, payload, timeout)
             failed = TaskFailed(payload)
             self.task.backend.mark_as_failure(self.id, failed, request=self._context, store_result=self.store_errors)
             self.send_event("task-failed", exception=repr(failed), traceback=None)

@@ -5,6 +5,7 @@ when it lost a race of creates. Never on its age alone.
 """
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from worker.stores.redis import Client, script
@@ -68,6 +69,11 @@ class SandboxRegistry:
         """Every sandbox of ours, soonest due first."""
         found = self._client.zrange(self._due, 0, -1, withscores=True)
         return [self._kept(str(member), float(score)) for member, score in found]
+
+    def count(self) -> dict[str, int]:
+        """How many sandboxes each provider has for us."""
+        members = self._client.zrange(self._due, 0, -1)
+        return dict(Counter(str(member).partition("/")[0] for member in members))
 
     def of_run(self, run_id: str) -> list[Kept]:
         """The sandboxes of one run."""
