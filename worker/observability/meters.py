@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server, values
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -17,6 +17,8 @@ class Meters:
     """One object a process tree; label values are members of closed lists."""
 
     def __init__(self) -> None:
+        # Chosen when prometheus_client was imported, which Flower's plugin for the `celery` command does too soon.
+        values.ValueClass = values.MultiProcessValue()
         labels = ("task", "provider", "outcome", "category")
         self.attempts = Counter("sandferry_attempts", "Attempts by what became of them.", labels, registry=None)
         self.tasks = Counter("sandferry_tasks", "Tasks by their final outcome.", labels, registry=None)

@@ -34,9 +34,8 @@ def prepare(config: Settings) -> None:
     if config.metrics_port is None:
         return
     _directory = tempfile.mkdtemp(prefix="sandferry-metrics-")
-    # prometheus_client chooses how it keeps values when it is imported.
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = _directory
-    from worker.observability.meters import Meters  # noqa: PLC0415 - see above
+    from worker.observability.meters import Meters  # noqa: PLC0415 - needs the directory
 
     _meters = Meters()
 
