@@ -126,6 +126,8 @@ class Settings(BaseSettings):
     """The least level that is written."""
     sentry_dsn_file: Path | None = None
     """A file with the DSN of Sentry; without it nothing is sent."""
+    flower_users_file: Path | None = None
+    """Who may look at Flower: `user:password` lines (0600). Made with a password of its own if it does not exist."""
     metrics_port: int | None = Field(None, ge=1, le=65535)
     """TCP port on which a worker serves Prometheus metrics; each worker of a machine needs its own. None: off."""
     metrics_address: str = "127.0.0.1"
