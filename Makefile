@@ -3,17 +3,20 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
+# Test processes: most tests wait for a server or a countdown, so more than there are cores.
+JOBS ?= 4
+TESTS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench docs lock help clean
+.PHONY: demo test lint bench corpus docs lock help clean
 
-demo: $(STAMP) ## Show a worker clone a private repository through a token GitHub does not know yet (15 s)
+demo: $(STAMP) ## Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)
 	@$(BIN)/sandferry demo
 
 test: $(STAMP) ## Run the tests; those that need Docker are skipped where there is no engine (not in CI)
-	@echo "==> running the tests (a few minutes; Docker ones need an engine, see docs/development.md)"
-	@$(BIN)/pytest
+	@echo "==> running the tests (about ten minutes on two cores; Docker ones need an engine, see docs/development.md)"
+	@$(BIN)/python -m tests.rig.docker_engine --optional -- $(BIN)/pytest -n $(JOBS) --dist loadfile $(TESTS)
 
 lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 	@$(BIN)/ruff format --check .
@@ -27,6 +30,9 @@ lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 
 bench: $(STAMP) ## Measure against peers, side by side; one JSON object a line
 	@$(BIN)/python -m tests.benchmarks
+
+corpus: $(STAMP) ## Judge the corpus of public failures beside others: accuracy, false and missed retries
+	@$(BIN)/python -m tests.corpus
 
 docs: $(STAMP) ## Write what is generated in docs: JSON Schemas, settings, failure rules
 	@$(BIN)/python docs/generate.py

@@ -13,15 +13,18 @@ from pydantic import BaseModel
 
 from tasks.clone.request import CloneRequest
 from tasks.copy_back.request import CopyBackRequest
+from tasks.dispatch.request import DispatchRequest
 from tasks.lifecycle.request import ExtendRequest, ReleaseRequest
 from worker.failures.classify import ALL_RULES
 from worker.failures.model import Category
 from worker.settings import Settings
+from worker.tools.manifest import Manifest
 
 DOCS = Path(__file__).resolve().parent
 REQUESTS: dict[str, type[BaseModel]] = {
     "sandbox.clone": CloneRequest,
     "workspace.copy_back": CopyBackRequest,
+    "tool.dispatch": DispatchRequest,
     "sandbox.extend": ExtendRequest,
     "sandbox.release": ReleaseRequest,
 }
@@ -29,7 +32,8 @@ REQUESTS: dict[str, type[BaseModel]] = {
 
 def generated() -> dict[Path, str]:
     """Every generated file and its text."""
-    files = {DOCS / "schemas" / f"{name}.json": _schema(model) for name, model in REQUESTS.items()}
+    models = REQUESTS | {"tool.manifest": Manifest}
+    files = {DOCS / "schemas" / f"{name}.json": _schema(model) for name, model in models.items()}
     return files | {DOCS / "settings.md": _settings(), DOCS / "failures.md": _failures()}
 
 

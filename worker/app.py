@@ -30,13 +30,14 @@ QUEUES = ("clone", "copy_back", "dispatch", "lifecycle", "maintenance")
 JOBS = {
     "sandbox.clone": "clone",
     "workspace.copy_back": "copy_back",
+    "tool.dispatch": "dispatch",
     "sandbox.extend": "lifecycle",
     "sandbox.release": "lifecycle",
     "maintenance.sweep": "maintenance",
 }
 """Task name -> queue."""
 ROUTES = {name: {"queue": queue} for name, queue in JOBS.items()}
-TASKS = ("tasks.clone.task", "tasks.copy_back.task", "tasks.lifecycle.task", "tasks.maintenance.task")
+TASKS = tuple(f"tasks.{job}.task" for job in ("clone", "copy_back", "dispatch", "lifecycle", "maintenance"))
 
 HARD_LIMIT_MARGIN = 120.0
 """Seconds past the longest deadline after which the pool kills a body; our own deadlines come first."""
@@ -44,7 +45,7 @@ HARD_LIMIT_MARGIN = 120.0
 
 def configuration(config: Settings) -> dict[str, Any]:
     """Celery's settings. Each that is not a default has its reason in docs/operations.md."""
-    hard = config.deadline_max + HARD_LIMIT_MARGIN
+    hard = config.longest_job + HARD_LIMIT_MARGIN
     return {
         "broker_url": config.broker_url,
         "result_backend": config.results_url,
@@ -150,6 +151,15 @@ def _child_ends(**_: Any) -> None:
 def _worker_ends(**_: Any) -> None:
     sentry.flush()
     metrics.close()
+
+
+@worker_ready.connect
+def _ledger_is_born(**_: Any) -> None:
+    """Give the ledger its birth time before the first call comes: it cannot vouch for what is older."""
+    try:
+        services().ledger.born()
+    except StoreError:
+        log.warning("birth of the ledger not written, left to the first call")
 
 
 @task_revoked.connect

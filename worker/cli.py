@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from worker.commands import cancel, demo, doctor, keys, operations, processes, runs, seal, send
+from worker.commands import cancel, demo, doctor, explain, keys, operations, processes, runs, seal, send, tools
 
 app = typer.Typer(
     name="sandferry",
@@ -23,8 +23,10 @@ app.command("seal")(seal.seal)
 app.command("recover")(operations.recover)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
+app.command("explain")(explain.explain)
 app.add_typer(keys.app, name="keys", help="The key ring that opens sealed secrets.")
 app.add_typer(runs.app, name="runs", help="What happened, run by run.")
+app.add_typer(tools.app, name="tools", help="Packages of managed tools.")
 app.add_typer(operations.app, name="operations", help="Copy-backs and what became of them.")
 
 
@@ -33,7 +35,7 @@ def main() -> None:
     from kombu.exceptions import OperationalError  # noqa: PLC0415 - a command that needs no settings starts sooner
     from pydantic import ValidationError  # noqa: PLC0415 - same
 
-    from worker.commands.faults import explain  # noqa: PLC0415 - same
+    from worker.commands.faults import explain as what_is_wrong  # noqa: PLC0415 - same
     from worker.failures.model import InvalidRequest  # noqa: PLC0415 - same
     from worker.secrets.keyring import KeyRingError  # noqa: PLC0415 - same
     from worker.stores.redis import StoreError  # noqa: PLC0415 - same
@@ -41,7 +43,7 @@ def main() -> None:
     try:
         app()
     except (ValidationError, InvalidRequest, KeyRingError, StoreError, OperationalError, OSError) as exc:
-        typer.echo(explain(exc), err=True)
+        typer.echo(what_is_wrong(exc), err=True)
         sys.exit(2)
 
 

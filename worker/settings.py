@@ -17,6 +17,8 @@ Names = Annotated[tuple[str, ...], NoDecode]
 
 Places = Annotated[dict[str, str], NoDecode]
 """Comma-separated pairs ``name=place``."""
+TOOL_MARGIN = 120.0
+"""Seconds that a call of a tool has beyond the tool's own timeout (design, section 3)."""
 
 
 class Settings(BaseSettings):
@@ -99,6 +101,20 @@ class Settings(BaseSettings):
     git_ca_file: str | None = None
     """A path inside the sandbox."""
 
+    # Managed tools.
+    tool_stores: Places = Field(default_factory=dict)
+    """Where tool packages are kept: names and fsspec URLs or paths, `default=/srv/sandferry/tools`."""
+    tools_allowed: Names = ()
+    """Digests (`sha256:...`) of the tools that may run; none means every tool of the stores."""
+    tool_timeout_max: Seconds = 600
+    """The longest timeout that a tool's manifest may have."""
+    tool_package_max: int = Field(32 * 1024 * 1024, ge=1024)
+    """Bytes of a tool's archive."""
+    tool_output_inline: int = Field(256 * 1024, ge=1024)
+    """Bytes of a tool's output that a result holds; more goes to an artifact store."""
+    ledger_ttl: Seconds = 604_800
+    """How long the ledger knows a call after its last change; an older one that writes is not run again."""
+
     # Secrets.
     keyring_file: Path | None = None
     """The key ring that opens sealed secrets (0600); `sandferry keys new` makes it."""
@@ -136,11 +152,11 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
-        for name in ("docker_images", "http_hosts"):
+        for name in ("docker_images", "http_hosts", "tools_allowed"):
             value = values.get(name)
             if isinstance(value, str):
                 values[name] = tuple(_parts(value))
-        for name in ("artifact_stores", "host_repositories"):
+        for name in ("artifact_stores", "host_repositories", "tool_stores"):
             value = values.get(name)
             if isinstance(value, str):
                 pairs = [part.partition("=") for part in _parts(value)]
@@ -153,6 +169,11 @@ class Settings(BaseSettings):
             raise ValueError(
                 "visibility_timeout must exceed deadline_max by more than 300 s, or Redis hands running tasks out again"
             )
+        if self.visibility_timeout <= self.longest_job + 300:
+            raise ValueError(
+                "visibility_timeout must exceed tool_timeout_max by more than 420 s, "
+                "or Redis hands running tools out again"
+            )
         if self.record_ttl <= max(self.visibility_timeout, self.result_expires):
             raise ValueError(
                 "record_ttl must exceed visibility_timeout and result_expires, or a late copy finds no record"
@@ -160,6 +181,11 @@ class Settings(BaseSettings):
         if not is_redis(self.records_url):
             raise ValueError("state_url must be a redis:// or rediss:// address when the broker is not Redis")
         return self
+
+    @property
+    def longest_job(self) -> float:
+        """Seconds that the longest job may take, waits between its attempts included."""
+        return max(self.deadline_max, self.tool_timeout_max + TOOL_MARGIN)
 
     @property
     def records_url(self) -> str:

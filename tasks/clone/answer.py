@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tasks.clone.refs import valid_name
+from tasks.clone.refs import storable
 
 STAGES = frozenset({"version", "layout", "clone", "fetch", "checkout", "submodules", "lfs"}) | frozenset(
     {"verify", "baseline", "rename", "link"}
@@ -20,6 +20,9 @@ REFUSALS = frozenset(
         "git_too_old",
         "lfs_missing",
         "layout_invalid",
+        "not_a_commit",
+        "not_a_repository",
+        "submodule_invalid",
         "symlink",
         "owner_directory",
         "destination_taken",
@@ -106,4 +109,4 @@ def _lines(stdout: bytes) -> Mapping[str, str]:
 
 def _is_ref(ref: str) -> bool:
     match = _HEAD.fullmatch(ref)
-    return match is not None and valid_name(match[1])
+    return match is not None and storable(match[1])

@@ -52,6 +52,9 @@ def environment(
     """Variables for git. ``trusted`` are the directories that may belong to another user."""
     env = {
         "LC_ALL": "C",
+        # No home: its .netrc would go to the host as a credential. Below a device no program finds a file, and
+        # nobody in the sandbox can put one there.
+        "HOME": "/dev/null",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_NOSYSTEM": "1",

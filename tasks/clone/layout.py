@@ -41,7 +41,13 @@ class Places:
     @property
     def key(self) -> str:
         """Starts the name of this checkout's record; its inode number follows."""
-        return sha256(self.checkout.encode()).hexdigest()[:32]
+        return _key(self.checkout)
+
+    @property
+    def owner_keys(self) -> tuple[str, ...]:
+        """For each component of the owner, from the first on: how the record of a checkout there would start."""
+        parts = self.owner.split("/")
+        return tuple(_key("/".join((self.repos, *parts[: depth + 1]))) for depth in range(len(parts)))
 
     def staging(self, attempt_key: str, nonce: str) -> str:
         """Name of an attempt's own staging directory, beside the destination."""
@@ -70,6 +76,10 @@ def places(layout: Layout, repository: Repository) -> Places:
 def attempt_key(*, run_id: str, task_id: str, repository: Repository) -> str:
     """Names the staging directories of one task's attempts, so that a later one can clear them away."""
     return sha256(f"{run_id}\0{task_id}\0{repository.url}".encode()).hexdigest()[:16]
+
+
+def _key(path: str) -> str:
+    return sha256(path.encode()).hexdigest()[:32]
 
 
 def _is_root(path: str) -> bool:

@@ -11,7 +11,12 @@ _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 
 def valid_name(name: str) -> bool:
     """Whether ``refs/heads/<name>`` is a ref git accepts, and ``name`` is no option and not too long."""
-    return not name.startswith("-") and _fits(name) and well_formed(name)
+    return not name.startswith("-") and storable(name)
+
+
+def storable(name: str) -> bool:
+    """Whether git accepts ``refs/heads/<name>`` and a file system holds it; a branch may start with a dash."""
+    return _fits(name) and well_formed(name)
 
 
 def well_formed(name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.clone.answer import broken, delivered
 from tasks.clone.git import GitCredential, Network, environment
-from tasks.clone.layout import Places, attempt_key, places
+from tasks.clone.layout import STAGING_PREFIX, Places, attempt_key, places
 from tasks.clone.repository import Repository
 from tasks.clone.request import CloneRequest
 from worker.failures.model import Cancelled, Category, Credential, EndedBy, Failure, OperationFailed
@@ -43,6 +43,11 @@ class CloneJob:
     task_id: str
     network: Network = field(default_factory=Network)
 
+    @property
+    def key(self) -> str:
+        """Names the staging directories of this task's attempts."""
+        return attempt_key(run_id=self.request.run_id, task_id=self.task_id, repository=self.repository)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloned:
@@ -65,8 +70,7 @@ class Cloned:
 @cache
 def script() -> str:
     """The clone script: one fixed text, so that one command does all the work."""
-    folder = files(__package__) / "sh"
-    return "".join(folder.joinpath(part).read_text() for part in _PARTS)
+    return "".join(map(_part, _PARTS))
 
 
 def clone(
@@ -79,9 +83,7 @@ def clone(
     """
     where = places(sandbox.layout, job.repository)
     deadline.check("clone", "clone")
-    staging = where.staging(
-        attempt_key(run_id=job.request.run_id, task_id=job.task_id, repository=job.repository), secrets.token_hex(8)
-    )
+    staging = where.staging(job.key, secrets.token_hex(8))
     env = environment(
         job.repository,
         credential,
@@ -89,7 +91,8 @@ def clone(
         trusted=(where.checkout, f"{where.repos}/{where.owner}/{staging}/{where.name}"),
     )
     report("sandbox.git.started", {})
-    done = sandbox.run(_argv(job, where, staging), env=env, deadline=deadline)
+    # Not in the workspace, which need not be there.
+    done = sandbox.run(_argv(job, where, staging), env=env, deadline=deadline, cwd="/")
     result = delivered(done.stdout) if done.ok else None
     if done.ended_by is EndedBy.CANCELLED:
         raise Cancelled
@@ -107,6 +110,20 @@ def clone(
     )
 
 
+def sweep(sandbox: Sandbox, job: CloneJob, deadline: Deadline) -> None:
+    """Remove what killed attempts of this task have left; none of them may be running any more.
+
+    The next attempt would do it; this is for a task that has no next one.
+    """
+    where = places(sandbox.layout, job.repository)
+    argv = ["sh", "-c", _part("sweep.sh"), "sandferry-sweep", where.repos, where.owner, f"{STAGING_PREFIX}{job.key}-"]
+    sandbox.run(argv, deadline=deadline, cwd="/")
+
+
+def _part(name: str) -> str:
+    return files(__package__).joinpath("sh", name).read_text()
+
+
 def _argv(job: CloneJob, where: Places, staging: str) -> list[str]:
     """The script's parameters, in the order in which ``prelude.sh`` takes them. No secret is among them."""
     request, ref = job.request, job.request.ref
@@ -119,7 +136,8 @@ def _argv(job: CloneJob, where: Places, staging: str) -> list[str]:
         *map(_word, (request.fetches_one_branch, request.submodules, request.lfs)),
         request.filter or "",
         *(where.repos, where.workspace, where.scratch, where.owner, where.name, where.key),
-        *(staging.rpartition("-")[0].rpartition("-")[2], staging),
+        " ".join(where.owner_keys),
+        *(job.key, staging),
         baseline_script(),
     ]
 

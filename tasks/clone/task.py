@@ -7,15 +7,16 @@ from tasks.clone.credential import credential_of, revoke
 from tasks.clone.git import GitCredential, Network
 from tasks.clone.repository import Repository
 from tasks.clone.request import CloneRequest, parse, repository_of
-from tasks.clone.steps import Cloned, CloneJob, clone
+from tasks.clone.steps import Cloned, CloneJob, clone, sweep
 from worker.app import app
 from worker.failures.model import Credential, Verdict
 from worker.failures.schedule import CLONE, Schedule
 from worker.retrying.attempt import Attempt
-from worker.retrying.holding import acquire, held, let_go, release
+from worker.retrying.holding import LETTING_GO, acquire, held, let_go, release
 from worker.retrying.requests import After
 from worker.retrying.task import ClassifiedTask
 from worker.sandboxes.base import Sandbox
+from worker.sandboxes.deadline import Deadline
 
 
 class CloneTask(ClassifiedTask):
@@ -39,7 +40,7 @@ class CloneTask(ClassifiedTask):
         credential = credential_of(request, repository, attempt, self.services)
         sandbox = acquire(attempt, self.services, request.sandbox, keep=self._after(request).keep or 0)
         attempt.at("clone")
-        cloned = self._clone(request, repository, credential, sandbox, attempt)
+        cloned = self._clone(request, credential, sandbox, attempt)
         attempt.at("release")
         let_go(attempt, self.services, sandbox, self._after(request))
         return _result(sandbox, cloned, attempt)
@@ -52,32 +53,34 @@ class CloneTask(ClassifiedTask):
         sandbox = held(attempt, self.services, request.sandbox)
         if sandbox is None:
             return
-        if request.sandbox.spec is not None:
+        if request.sandbox.spec is not None or self._after(request).release:
             release(attempt, self.services, sandbox)
-        else:
-            let_go(attempt, self.services, sandbox, self._after(request))
+            return
+        let_go(attempt, self.services, sandbox, self._after(request))
+        sweep(sandbox, self._job(request, attempt), Deadline.after(LETTING_GO))
 
     def _clone(
         self,
         request: CloneRequest,
-        repository: Repository,
         credential: GitCredential | None,
         sandbox: Sandbox,
         attempt: Attempt,
     ) -> Cloned:
-        config = self.services.settings
         source = Credential.NONE if credential is None else credential.source
 
         def report(name: str, data: Mapping[str, Any]) -> None:
             attempt.emit(name, provider=sandbox.provider, credential=str(source), **data)
 
-        job = CloneJob(
-            repository=repository,
+        return clone(sandbox, self._job(request, attempt), credential, attempt.deadline, report)
+
+    def _job(self, request: CloneRequest, attempt: Attempt) -> CloneJob:
+        config = self.services.settings
+        return CloneJob(
+            repository=self._repository(request),
             request=request,
             task_id=attempt.task_id,
             network=Network(proxy=config.git_proxy, ca_file=config.git_ca_file),
         )
-        return clone(sandbox, job, credential, attempt.deadline, report)
 
     def _repository(self, request: CloneRequest) -> Repository:
         return repository_of(request, http_hosts=self.services.settings.http_hosts)

@@ -70,6 +70,7 @@ class CopyBack:
             exclude=request.exclude,
             max_file=request.max_file or MAX_FILE,
             pause=request.quiesce == "pause",
+            when=int(attempt.first_seen),
         )
         return capture(self.sandbox, wanted, attempt.deadline)
 

@@ -1,8 +1,6 @@
 """`workspace.copy_back`: the work of an agent out of its sandbox."""
 
 import random
-import tempfile
-from pathlib import Path
 from typing import Any, ClassVar
 
 from tasks.copy_back.cause import CODE, cause
@@ -14,11 +12,16 @@ from worker.failures.cause import Cause
 from worker.failures.classify import classify
 from worker.failures.model import Category, Failure, InvalidRequest, Verdict
 from worker.failures.schedule import COPY_BACK, Schedule, decide
+from worker.imports.scratch import scratch
+from worker.observability.logs import logger
 from worker.retrying.attempt import SIGN_OF_LIFE, Attempt
 from worker.retrying.holding import acquire, held, let_go
 from worker.retrying.requests import After, validated
 from worker.retrying.task import ClassifiedTask
+from worker.sandboxes.base import Sandbox
 from worker.stores.operations import RECOVER, Closed, Ended
+
+log = logger(__name__)
 
 
 class CopyBackTask(ClassifiedTask):
@@ -44,19 +47,19 @@ class CopyBackTask(ClassifiedTask):
         attempt.limit(min(request.deadline or self.schedule.deadline, config.deadline_max))
         done = self._begin(request, attempt)
         if done is not None:
+            self._leave(request, attempt)  # the body that ended it died before it could
             return done
         attempt.emit("workspace.copy_back.started", provider=request.sandbox.provider)
         sandbox = acquire(attempt, self.services, request.sandbox.wanted(), keep=self._after(request).keep or 0)
         job = CopyBack(request, sandbox, attempt, self.services)
         captured = job.take()
         attempt.emit("workspace.copy_back.captured", parts=len(captured.text.parts))
-        with tempfile.TemporaryDirectory(prefix="sandferry-copy-back-", dir=config.scratch_dir) as home:
-            brought = job.bring(captured, Path(home))
+        with scratch(config.scratch_dir) as home:
+            brought = job.bring(captured, home)
         answer = result(operation_id(attempt), brought)
         self._finish(attempt, outcome(brought), result=answer, details=conflicts(brought))
         attempt.emit("workspace.copy_back.completed", outcome=outcome(brought), bytes=brought.artifact.size)
-        attempt.at("release")
-        let_go(attempt, self.services, sandbox, self._after(request))
+        self._leave(request, attempt, sandbox)
         return answer
 
     def judge(self, failure: Failure, attempt: Attempt, remaining: float) -> Verdict:
@@ -120,6 +123,16 @@ class CopyBackTask(ClassifiedTask):
     def _finish(self, attempt: Attempt, status: Ended, **more: Any) -> None:
         fence = attempt.operation_fence
         self.services.operations.finish(operation_id(attempt), fence, status, attempt=attempt.number, **more)
+
+    def _leave(self, request: CopyBackRequest, attempt: Attempt, sandbox: Sandbox | None = None) -> None:
+        """Let go of the sandbox. The work is delivered: its success stands whatever becomes of the sandbox."""
+        attempt.stage = "release"
+        try:
+            sandbox = sandbox or held(attempt, self.services, request.sandbox.wanted())
+            if sandbox is not None:
+                let_go(attempt, self.services, sandbox, self._after(request))
+        except Exception as exc:  # noqa: BLE001 - see above; what is left behind the reaper finds
+            log.warning("sandbox not let go", exception=type(exc).__name__)
 
     def _met(self, attempt: Attempt, reason: str) -> int:
         record = self.services.operations.read(operation_id(attempt))

@@ -6,7 +6,7 @@ from tasks.lifecycle.request import ExtendRequest, ReleaseRequest
 from worker.app import app
 from worker.failures.schedule import Schedule
 from worker.retrying.attempt import Attempt
-from worker.retrying.holding import acquire, existing, let_go, release
+from worker.retrying.holding import acquire, checked_keep, end, let_go
 from worker.retrying.requests import After, validated
 from worker.retrying.task import ClassifiedTask
 
@@ -28,7 +28,7 @@ class ExtendTask(ClassifiedTask):
 
     def execute(self, request: ExtendRequest, attempt: Attempt) -> dict[str, Any]:
         """Extend the lease; a longer one stays."""
-        seconds = min(request.seconds, self.services.settings.keep_max)
+        seconds = checked_keep(request.seconds, self.services, "seconds")
         sandbox = acquire(attempt, self.services, request.sandbox.wanted(), keep=seconds)
         let_go(attempt, self.services, sandbox, After(keep=seconds))
         return {"sandbox": request.sandbox.model_dump(), "seconds": seconds}
@@ -48,13 +48,11 @@ class ReleaseTask(ClassifiedTask):
         return validated(ReleaseRequest, payload)
 
     def execute(self, request: ReleaseRequest, attempt: Attempt) -> dict[str, Any]:
-        """End the sandbox."""
+        """End the sandbox, whatever it is like inside."""
         attempt.at("release")
         attempt.provider = self.services.providers.get(request.sandbox.provider)
-        sandbox = existing(attempt, attempt.provider, request.sandbox.id)
-        if sandbox is not None:
-            release(attempt, self.services, sandbox)
-        return {"sandbox": request.sandbox.model_dump(), "released": sandbox is not None}
+        released = end(attempt, self.services, attempt.provider, request.sandbox.id)
+        return {"sandbox": request.sandbox.model_dump(), "released": released}
 
 
 extend_task = app.register_task(ExtendTask())

@@ -24,8 +24,9 @@ BATCH = 200
 
 
 def republish(app: Celery, attempts: AttemptStore, enough: Callable[[], bool]) -> Counter[str]:
-    """Publish again what lapsed; returns how many were ``published``, ``confirmed``, ``expired`` or ``failed``.
+    """Publish again what lapsed.
 
+    Returns how many were ``published``, ``confirmed``, ``unsettled``, ``expired`` or ``failed``.
     A copy that the broker still holds does no harm: the record lets one of them run.
     """
     done: Counter[str] = Counter()
@@ -50,9 +51,13 @@ def _one(app: Celery, attempts: AttemptStore, record: Record) -> str:
         attempts.confirm(record.task_id)
         return "confirmed"
     options = record.envelope["options"]
-    if record.state in TERMINAL:
+    if record.state in TERMINAL and record.unsettled:
+        # The message and what it carries are needed to clean up; but the client must hear of the end meanwhile.
+        if _told(app, record):
+            return "unsettled"
+    elif record.state in TERMINAL:
         # The outcome is in the record. Did it reach the client, or did the worker die in between?
-        if _ignored(app, record.envelope) or app.AsyncResult(record.task_id).state in states.READY_STATES:
+        if _told(app, record):
             attempts.confirm(record.task_id)
             return "confirmed"
     elif _expired(options.get("expires")):
@@ -69,10 +74,15 @@ def _expire(app: Celery, attempts: AttemptStore, record: Record) -> None:
         app.backend.mark_as_failure(record.task_id, TaskFailed(payload))
 
 
+def _told(app: Celery, record: Record) -> bool:
+    """Whether the client can read the outcome, or did not want to."""
+    return _ignored(app, record.envelope or {}) or app.AsyncResult(record.task_id).state in states.READY_STATES
+
+
 def _ignored(app: Celery, message: dict[str, Any]) -> bool:
     """Whether nobody asked for the result; a message that does not say leaves it to its task."""
-    task = app.tasks.get(message["task"])
-    return bool(message["options"].get("ignore_result", getattr(task, "ignore_result", False)))
+    task = app.tasks.get(message.get("task"))
+    return bool(message.get("options", {}).get("ignore_result", getattr(task, "ignore_result", False)))
 
 
 def _expired(expires: Any) -> bool:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from tasks.maintenance.reap import reap
 from tasks.maintenance.republish import republish
 from tasks.maintenance.request import SweepRequest, parse
+from tasks.maintenance.settle import settle_closed
 from worker.app import app
 from worker.failures.schedule import Schedule
 from worker.observability import metrics
@@ -27,15 +28,31 @@ class Sweep(ClassifiedTask):
         return parse(payload)
 
     def execute(self, request: SweepRequest, attempt: Attempt) -> dict[str, Any]:  # noqa: ARG002 - nothing is asked
-        """Bring back lapsed tasks, close the records of the dead, end sandboxes; returns what was done."""
+        """Bring back lapsed tasks, close the records of the dead, end sandboxes, settle; returns what was done."""
+        self.services.ledger.born()  # a store that was emptied knows so soon, not at the next call
         attempt.at("republish")
-        brought_back = republish(self.app, self.services.attempts, lambda: attempt.deadline.ended_by() is not None)
+
+        def enough() -> bool:
+            return attempt.deadline.ended_by() is not None
+
+        brought_back = republish(self.app, self.services.attempts, enough)
         closed = len(self.services.operations.close_lapsed())
         attempt.at("reap")
-        reaped = reap(self.services)
-        for kind, counts in (("task", brought_back), ("operation", {"closed": closed}), ("sandbox", reaped)):
+        reaped = reap(self.services, attempt.deadline)
+        settled = settle_closed(self.app, self.services, enough)
+        for kind, counts in (
+            ("task", brought_back),
+            ("operation", {"closed": closed}),
+            ("sandbox", reaped),
+            ("settlement", settled),
+        ):
             metrics.swept(kind, counts)
-        return {"tasks": dict(brought_back), "operations": closed, "sandboxes": dict(reaped)}
+        return {
+            "tasks": dict(brought_back),
+            "operations": closed,
+            "sandboxes": dict(reaped),
+            "settled": dict(settled),
+        }
 
 
 sweep = app.register_task(Sweep())

@@ -10,6 +10,8 @@ import sys
 MODULES = {
     "tests.benchmarks.bench_backoff": ("backoff",),
     "tests.benchmarks.bench_clone": ("clone",),
+    "tests.benchmarks.bench_copy_back": ("copy_back",),
+    "tests.benchmarks.bench_dispatch": ("dispatch_read", "dispatch_parallel"),
     "tests.benchmarks.bench_retrying": ("throughput", "memory"),
     "tests.benchmarks.bench_exec": ("exec_output_50mb", "exec_small"),
 }

@@ -104,13 +104,24 @@ def _require_answer(url: str, seconds: float, daemon: subprocess.Popen[bytes] | 
 
 
 def main(argv: list[str]) -> int:
-    """Run a command beside an engine, or hold the engine until the input ends."""
-    command = argv[1:] if argv[:1] == ["--"] else argv
-    with engine() as url:
-        if command:
-            return subprocess.run(command, env={**os.environ, VARIABLE: url}, check=False).returncode
-        print(f"export {VARIABLE}={url}", flush=True)
-        sys.stdin.read()
+    """Run a command beside an engine, or hold the engine until the input ends.
+
+    ``--optional`` runs the command without an engine where there is none, except in CI.
+    """
+    optional = argv[:1] == ["--optional"] and os.environ.get("CI") != "true"
+    command = argv[argv.index("--") + 1 :] if "--" in argv else argv
+    try:
+        with engine() as url:
+            if command:
+                return subprocess.run(command, env={**os.environ, VARIABLE: url}, check=False).returncode
+            print(f"export {VARIABLE}={url}", flush=True)
+            sys.stdin.read()
+    except Unavailable as exc:
+        if not optional:
+            print(exc, file=sys.stderr)
+            return 1
+        print(f"==> without Docker: {exc}", flush=True)
+        return subprocess.run(command, check=False).returncode
     return 0
 
 

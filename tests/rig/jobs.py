@@ -32,7 +32,7 @@ AGENT = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in {"NAME": "Agent", "EMAIL": "agent@example.invalid"}.items()
 }
-QUEUES = "clone,copy_back,lifecycle,maintenance"
+QUEUES = "dispatch,clone,copy_back,lifecycle,maintenance"
 
 
 @dataclass
@@ -147,7 +147,7 @@ def service(home: Path, broker: str, **settings: str) -> Iterator[Service]:
             "DIAGNOSTICS_DIR": str(home / "diagnostics"), "KEYRING_FILE": str(home / "keyring.json"),
             "GITHUB_APP_ID": "4711", "GITHUB_APP_KEY_FILE": str(home / "app.pem"), "GITHUB_API_URL": hub.url,
             "GITHUB_URL": hub.url, "HTTP_HOSTS": hub.url.removeprefix("http://"), "SWEEP_EVERY": "1",
-            "ARTIFACT_STORES": f"default=file://{home}/artifacts",
+            "ARTIFACT_STORES": f"default=file://{home}/artifacts", "TOOL_STORES": f"default={home}/tools",
             "HOST_REPOSITORIES": f"hub={home}/hub.git", **settings,
         }  # fmt: skip
         config = Settings.model_validate({name.lower(): value for name, value in named.items()})

@@ -13,8 +13,9 @@ Operation = Literal["clone"]
 
 def seal(  # noqa: PLR0917 - Typer calls it by name
     run: Annotated[str, typer.Option(help="The run it is for.")],
-    url: Annotated[str, typer.Option(help="The repository it is for.")],
-    operation: Annotated[Operation, typer.Option(help="The operation it is for.")] = "clone",
+    url: Annotated[str, typer.Option(help="The repository it is for.")] = "",
+    tool: Annotated[str, typer.Option(help="Or the tool it is for: name@sha256:...; --username is the variable.")] = "",
+    operation: Annotated[Operation, typer.Option(help="What it is for; a tool is always dispatched.")] = "clone",
     expires_in: Annotated[float, typer.Option(help="Seconds it may be used.", min=1)] = 3600,
     minted: Annotated[bool, typer.Option("--minted", help="The token is fresh from GitHub.")] = False,
     username: Annotated[str, typer.Option(help="The user name that goes with it.")] = "x-access-token",
@@ -28,6 +29,8 @@ def seal(  # noqa: PLR0917 - Typer calls it by name
     from worker.secrets.keys import read_public_key  # noqa: PLC0415 - same
     from worker.secrets.sealed import Plaintext, git_subject  # noqa: PLC0415 - same
     from worker.secrets.sealed import seal as seal_box  # noqa: PLC0415 - same
+    from worker.secrets.subject import tool_subject  # noqa: PLC0415 - same
+    from worker.tools.package import Reference  # noqa: PLC0415 - same
 
     if not RUN_ID.fullmatch(run):
         raise typer.BadParameter("letters, digits and _ . : - only", param_hint="--run")
@@ -37,8 +40,8 @@ def seal(  # noqa: PLR0917 - Typer calls it by name
     now = time.time()
     plaintext = Plaintext(
         run_id=run,
-        operation=operation,
-        subject=git_subject(url, field_name="--url"),
+        operation="dispatch" if tool else operation,
+        subject=tool_subject(Reference.parse(tool).digest) if tool else git_subject(url, field_name="--url"),
         expires_at=now + expires_in,
         minted_at=now if minted else None,
         username=username,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from worker.demo import clone_act, copy_back_act, repositories
+from worker.demo import clone_act, copy_back_act, repositories, tools_act
 from worker.demo.show import Check, console, report
 from worker.demo.stage import Stage, stage
 
@@ -14,7 +14,7 @@ def run(repo: str | None) -> bool:
         result, run_id, checks = _clone(scene, repo)
         if "commit" in result:
             checks += copy_back_act.play(scene, result, run_id)
-        return report(checks)
+        return report(checks + tools_act.play(scene))
 
 
 def _clone(scene: Stage, repo: str | None) -> tuple[dict[str, object], str, list[Check]]:

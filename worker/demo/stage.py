@@ -80,6 +80,7 @@ def _variables(home: Path, broker: str, github: str) -> dict[str, str]:
         "SANDFERRY_GITHUB_APP_KEY_FILE": str(home / "app.pem"),
         "SANDFERRY_GITHUB_API_URL": github,
         "SANDFERRY_GITHUB_URL": github,
+        "SANDFERRY_TOOL_STORES": f"default={home}/tools",
         "SANDFERRY_HTTP_HOSTS": github.removeprefix("http://"),
     }
 

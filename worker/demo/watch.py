@@ -11,11 +11,17 @@ TIMEOUT = 120.0
 """Seconds; the demo takes about 13."""
 
 _SAYS = {
-    "sandbox.initializing": "making a sandbox",
+    "sandbox.initializing": "taking hold of a sandbox",
     "sandbox.ready": "sandbox is ready",
     "sandbox.git.started": "cloning",
     "sandbox.git.completed": "cloned",
     "sandbox.git.failed": "failed",
+    "tool.dispatch.started": "checked: digest, arguments, effect",
+    "tool.dispatch.sent": "the tool is started",
+    "tool.dispatch.waiting": "it still runs: waiting for its receipt",
+    "tool.dispatch.adopted": "its receipt was found",
+    "tool.dispatch.completed": "done",
+    "tool.dispatch.failed": "failed",
     "workspace.copy_back.started": "capturing the workspace",
     "workspace.copy_back.captured": "checking and delivering",
     "workspace.copy_back.completed": "delivered",

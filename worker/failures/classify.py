@@ -4,19 +4,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from worker.failures.auth_rules import AUTH_RULES
+from worker.failures.context_rules import CONTEXT_RULES
 from worker.failures.daytona_rules import DAYTONA_RULES
 from worker.failures.disk_rules import DISK_RULES
 from worker.failures.docker_rules import DOCKER_RULES
 from worker.failures.e2b_rules import E2B_RULES
+from worker.failures.echo_rules import ECHO_RULES
 from worker.failures.ending_rules import ENDING_RULES
 from worker.failures.exception_rules import EXCEPTION_RULES
 from worker.failures.git_rules import GIT_RULES
+from worker.failures.git_state_rules import GIT_STATE_RULES
 from worker.failures.github_rules import GITHUB_RULES
 from worker.failures.http_rules import HTTP_RULES
+from worker.failures.image_rules import IMAGE_RULES
 from worker.failures.integrity_rules import INTEGRITY_RULES
 from worker.failures.model import Category, Credential, Failure
-from worker.failures.network_rules import ECHO_RULES, NETWORK_RULES
+from worker.failures.network_rules import NETWORK_RULES
 from worker.failures.rules import Rule, first
+from worker.failures.tls_rules import TLS_RULES
+from worker.failures.transfer_rules import TRANSFER_RULES
 
 HORIZON = 60.0
 """Seconds for which a freshly minted token may be unknown to some of GitHub's servers (design, section 2)."""
@@ -27,13 +33,18 @@ ALL_RULES: tuple[Rule, ...] = (
     # Known messages. What is most specific first: a root cause before what it leads to.
     *GITHUB_RULES,
     *DISK_RULES,
+    *TLS_RULES,
+    *TRANSFER_RULES,
     *INTEGRITY_RULES,
+    *GIT_STATE_RULES,
     *GIT_RULES,
     *DAYTONA_RULES,
     *E2B_RULES,
+    *IMAGE_RULES,
     *DOCKER_RULES,
     *AUTH_RULES,
     *NETWORK_RULES,
+    *CONTEXT_RULES,
     # The HTTP status, then messages that only echo a cause which nobody has named so far.
     *HTTP_RULES,
     *ECHO_RULES,

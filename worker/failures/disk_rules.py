@@ -1,7 +1,8 @@
 """Disk, memory and processes that ran out; on whose side decides."""
 
 from worker.failures.model import Category, Failure
-from worker.failures.rules import Rule, shape
+from worker.failures.rules import Rule
+from worker.failures.shapes import shape
 
 DISK_RULES = (
     Rule(
@@ -42,7 +43,7 @@ DISK_RULES = (
         reason="remote_failed",
         why="the disk that is full is the server's",
         example="remote: fatal: write error: No space left on device\nerror: remote unpack failed",
-        text=shape(r"^remote: [^\n]{0,300}no space left on device", "remote unpack failed: index-pack"),
+        text=shape(r"^remote: [^\n]{0,300}(?:no space left on device|disk quota exceeded)"),
     ),
     Rule(
         name="disk_full",
@@ -51,7 +52,22 @@ DISK_RULES = (
         why="strerror(ENOSPC) of git (exit 128) and tar (exit 2), measured; and SDK names for it",
         example="fatal: write error: No space left on device\nfatal: index-pack failed",
         text=shape(
-            "no space left on device", r"\benospc\b", "not enough space", "notenoughspace", "not enough disk space"
+            "no space left on device",
+            r"\benospc\b",
+            "not enough space",
+            "notenoughspace",
+            r"not enough (?:free |disk |storage |temporary ){1,2}",
+            r"insufficient (?:free )?(?:disk|storage|temporary)",
+            r"out of (?:disk|storage)",
+            r"disk (?:is )?full",
+            "device full",
+            r"ephemeral(?:[- ]local)?[- ]storage",
+            r"thin pool has \d{1,12} free",
+            "write error: no space",
+            "insufficient storage",
+            "failed writing received data to disk",
+            "failure writing output to destination",
+            r"\bcurl:? \(?23\b",
         ),
     ),
     Rule(
@@ -60,7 +76,7 @@ DISK_RULES = (
         reason="disk_quota",
         why="strerror(EDQUOT)",
         example="tar: big: Cannot write: Disk quota exceeded",
-        text=shape("disk quota exceeded", r"\bedquot\b"),
+        text=shape(r"(?<!total )(?:disk|storage|inode|user) quota exceeded", r"\bedquot\b", r"quota exceeded \(disk"),
     ),
     Rule(
         name="remote_out_of_memory",
@@ -71,6 +87,7 @@ DISK_RULES = (
         text=shape(
             r"^remote: [^\n]{0,300}(?:out of memory|cannot allocate memory)",
             r"git-(?:upload|receive)-pack: cannot allocate memory",
+            r"^remote: [^\n]{0,300}(?:pack-objects|index-pack|unpack-objects) died of signal 9",
         ),
     ),
     Rule(
@@ -79,7 +96,21 @@ DISK_RULES = (
         reason="out_of_memory",
         why="git, strerror(ENOMEM), the kernel's and Kubernetes' words",
         example="fatal: Out of memory, malloc failed (tried to allocate 1048576 bytes)",
-        text=shape("out of memory", "cannot allocate memory", r"\boom-?killed\b", r"\boom-kill", "java heap space"),
+        text=shape(
+            "out of memory",
+            "cannot allocate memory",
+            r"\benomem\b",
+            r"\boom[- ]?kill",
+            "oomkill",
+            "java heap space",
+            "memory exhausted",
+            "not enough memory",
+            "insufficient memory",
+            "std::bad_alloc",
+            r"malloc(?:\(\))? failed",
+            "unable to allocate memory",
+            "memory limit exceeded",
+        ),
     ),
     Rule(
         name="process_limit",
@@ -88,10 +119,22 @@ DISK_RULES = (
         why="the sandbox's pids or file limit: EAGAIN of fork and pthread_create, EMFILE of open",
         example="fatal: unable to create thread: Resource temporarily unavailable",
         text=shape(
-            r"(?:create thread|fork|pthread_create)[^\n]{0,60}resource temporarily unavailable",
-            "too many open files",
-            "cannot fork",
-            "pids? limit",
+            r"(?:thread|fork|pthread_create|exec)[^\n]{0,60}resource temporarily unavailable",
+            r"^[^\n]{0,80}resource temporarily unavailable$",
+            r"errno 11\] resource temporarily",
+            r"too many open files",
+            r"\bemfile\b",
+            r"\benfile\b",
+            r"(?:cannot|can't|unable to|could not|failed to) create (?:new )?(?:os |async )?thread",
+            r"(?:cannot|can't|unable to|could not|failed to) fork\b",
+            "can't start new thread",
+            "newosproc",
+            r"fork(?:\(\))? failed",
+            r"pids? limit",
+            "max user processes",
+            "file size limit exceeded",
+            "file too large",
+            "cpu time limit exceeded",
         ),
     ),
     Rule(
@@ -100,7 +143,23 @@ DISK_RULES = (
         reason="killed",
         why="git, Python and billiard on a child that SIGKILL ended: the OOM killer, as in the `killed` row",
         example="error: pack-objects died of signal 9",
-        text=shape("died of signal 9$", r"signal 9 \(sigkill\)", r"died with <signals\.sigkill: 9>"),
+        text=shape(
+            r"(?:died of|killed by|received) signal 9\b",
+            r"signal:? 9\b(?: \(sigkill\))?",
+            "signal: killed",
+            r"<signals\.sigkill: 9>",
+            r"exit(?:ed)?(?: with)? (?:code|status):? -?137\b",
+            r"^killed$",
+            r": line \d{1,6}: {1,8}\d{1,8} killed\b",
+        ),
+    ),
+    Rule(
+        name="child_crashed",
+        category=Category.UNKNOWN,
+        reason="crashed",
+        why="git and shells on a child that a fault or somebody else ended; what it left undone is the echo",
+        example="error: git-remote-https died of signal 11",
+        text=shape(r"died of signal (?:1|2|3|4|6|7|8|11|15)\b", "segmentation fault", "core dumped", "bus error"),
     ),
     Rule(
         name="file_not_written",
@@ -108,7 +167,7 @@ DISK_RULES = (
         reason="disk_full",
         why="git-lfs leaves out strerror; a file that cannot be written in a fresh clone lacks room",
         example="error: unable to write file dsm2.tif\nfatal: dsm_1.tif: smudge filter lfs failed",
-        text=shape(r"unable to write file [^\n:]{1,400}$"),
+        text=shape(r"unable to write file [^\n:]{1,400}$", r"(?:unable to|could not) write new index file"),
     ),
     Rule(
         name="read_only",
@@ -116,7 +175,7 @@ DISK_RULES = (
         reason="read_only",
         why="strerror(EROFS); the sandbox's own setting",
         example="tar: buildctl: Cannot open: Read-only file system",
-        text=shape("read-only file system"),
+        text=shape("read-only file system", r"\berofs\b", "read-only filesystem"),
     ),
     Rule(
         name="read_only_errno",
@@ -141,10 +200,22 @@ DISK_RULES = (
         why="tar and git on a file of another owner",
         example="tar: po/Rules-quot: Cannot open: Permission denied",
         text=shape(
-            r"cannot (?:open|mkdir|create|stat|unlink)[^\n]{0,300}: permission denied",
-            r"(?:could not|unable to) (?:create|open|write|unlink|read)[^\n]{0,300}: permission denied",
+            r"(?:cannot|can't|could not|couldn't|unable to|failed to|error) [^\n]{0,300}: permission denied",
+            r"\b(?:open|mkdir|stat|lstat|unlinkat|rename|remove|chmod|chown|fork/exec|symlink) "
+            r"[^\n]{1,300}: permission denied",
+            r": line \d{1,6}: [^\n]{1,300}: permission denied",
+            r"^(?:rm|cp|mv|ln|tar|cat|touch|find|ls|bash|sh): [^\n]{1,300}: permission denied",
+            "errno 13] permission denied",
+            r"\beacces\b",
+            "operation not permitted",
+            r"\beperm\b",
+            "insufficient permission for adding an object",
             "cannot change ownership",
             "cannot change mode",
+            "docker daemon socket",
+            r"\.sock: connect: permission denied",
+            r"permissionerror\(13",
+            "bad owner or permissions",
         ),
     ),
 )

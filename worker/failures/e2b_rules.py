@@ -1,7 +1,8 @@
 """E2B's own words; it answers 502 for a sandbox that is gone."""
 
 from worker.failures.model import Category, Failure
-from worker.failures.rules import Rule, shape
+from worker.failures.rules import Rule
+from worker.failures.shapes import shape
 
 E2B_RULES = (
     Rule(
@@ -10,7 +11,7 @@ E2B_RULES = (
         reason="port_closed",
         why="the sandbox runs, its daemon does not listen yet",
         example="The sandbox is running but port is not open",
-        text=shape("sandbox is running but port is not open"),
+        text=shape("port is not open", "envd inside it could not be reached", r"failed to init (?:new )?envd"),
     ),
     Rule(
         name="e2b_sandbox_gone",
@@ -19,11 +20,16 @@ E2B_RULES = (
         why="rakazo#358: the wordings for a sandbox that ended",
         example="TimeoutException: The sandbox was not found: This error is likely due to sandbox timeout",
         text=shape(
-            "sandbox was not found",
+            r"sandbox [^\n:]{0,80}(?:was |could )?not (?:be )?found",
+            r"sandbox [^\n:]{0,80}(?:wasn't|isn't) (?:found|running)",
             "likely due to sandbox timeout",
             "sandbox is probably not running",
-            "was killed or reached its end of life",
-            "sandbox(?: [a-z0-9-]{1,64})? (?:not found|is not running|does not exist|has been (?:killed|deleted))",
+            r"sandbox [^\n:]{0,80}is paused",
+            r"killed or reached its (?:end of life|timeout)",
+            r"sandbox [^\n:]{0,80}(?:is not running|does not exist|doesn't exist|no longer exists)",
+            r"sandbox [^\n:]{0,80}has been (?:killed|deleted|destroyed|removed|terminated|evicted)",
+            r"sandbox [^\n:]{0,80}(?:was (?:evicted|killed|deleted)|is destroyed)",
+            r"sandbox [^\n:]{0,80}already (?:destroyed|deleted|terminated)",
         ),
     ),
     Rule(
@@ -32,7 +38,7 @@ E2B_RULES = (
         reason="process_gone",
         why="a process of the sandbox that ended already",
         example="Error: process with PID 12345 not found",
-        text=shape(r"process with pid \d{1,10} not found"),
+        text=shape(r"process with pid \d{1,10} not found", r"no such process\b", r"process not found$"),
     ),
     Rule(
         name="e2b_sandbox_lost_type",
@@ -40,6 +46,31 @@ E2B_RULES = (
         reason="sandbox_gone",
         why="the SDK's types for the same",
         example=Failure(operation="dispatch", stage="launch", exception="e2b.exceptions.SandboxNotRunningException"),
-        exceptions=("SandboxNotRunningException", "SandboxNotFoundException"),
+        named=True,
+        exceptions=("SandboxNotRunningException", "SandboxNotFoundException", "DaytonaSpotEvictedError"),
+    ),
+    Rule(
+        name="e2b_template_missing",
+        category=Category.NOT_FOUND,
+        reason="template_missing",
+        why="E2B 404 and Daytona 404: no such template or snapshot, or not for this account",
+        example="e2b.exceptions.SandboxException: 404: template 'owner-base' not found",
+        text=shape(
+            r"\b(?:template|snapshot|volume|secret) [^\n:]{0,120}not found",
+            r"\b(?:template|snapshot|volume|secret) [^\n:]{0,120}does not exist",
+        ),
+    ),
+    Rule(
+        name="e2b_command_timeout",
+        category=Category.TIMEOUT_AMBIGUOUS,
+        reason="command_timeout",
+        why="E2B's SDK when a long call was cut: the command may still run",
+        example="This error is likely due to exceeding 'timeout' - the total time a long running request can be active",
+        text=shape(
+            "likely due to exceeding 'timeout'",
+            "cancelled by the server or a proxy while it was in flight",
+            "without an end event",
+            "its state is unknown",
+        ),
     ),
 )

@@ -3,7 +3,8 @@
 from typing import Any
 
 from worker.failures.model import Category, EndedBy, Failure
-from worker.failures.rules import Rule, shape
+from worker.failures.rules import Rule
+from worker.failures.shapes import shape
 
 
 def _run(**facts: Any) -> Failure:
@@ -72,9 +73,9 @@ ENDING_RULES = (
         name="killed_exit",
         category=Category.RESOURCE_EXHAUSTED,
         reason="killed",
-        why="128 + 9, as a shell or Docker reports SIGKILL; our own kill and the deadline stand above",
+        why="128 + 9, as a shell or Docker reports SIGKILL, or Python's -9; our own kill and the deadline stand above",
         example=_run(exit_code=137, ended_by=EndedBy.UNKNOWN),
-        exit_codes=(137,),
+        exit_codes=(137, -9),
     ),
     Rule(
         name="limit_signal",
@@ -106,7 +107,7 @@ ENDING_RULES = (
         reason="terminated",
         why="128 + SIGTERM or SIGINT; 129 is no SIGHUP here, git exits with it on a usage error",
         example=_run(exit_code=143),
-        exit_codes=(130, 143),
+        exit_codes=(130, 143, -2, -15),
     ),
     Rule(
         name="crashed",
@@ -117,10 +118,18 @@ ENDING_RULES = (
         signals=("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS"),
     ),
     Rule(
+        name="crashed_exit",
+        category=Category.UNKNOWN,
+        reason="crashed",
+        why="128 + SIGABRT (6), SIGBUS (7), SIGFPE (8) or SIGSEGV (11), or Python's negative form",
+        example=_run(exit_code=139),
+        exit_codes=(134, 135, 136, 139, -6, -7, -8, -11),
+    ),
+    Rule(
         name="timeout_program",
         category=Category.TIMEOUT_AMBIGUOUS,
         reason="command_timeout",
-        why="timeout(1) exits with 124 when it ended its command (facts: measured in a container)",
+        why="timeout(1) exits with 124 when it ended its command (measured in a container)",
         example=_run(exit_code=124),
         exit_codes=(124,),
     ),

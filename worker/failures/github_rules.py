@@ -1,7 +1,8 @@
 """What GitHub and other hosts say when they decide: limits, policies, suspended accounts."""
 
 from worker.failures.model import Category, Failure
-from worker.failures.rules import Rule, shape
+from worker.failures.rules import Rule
+from worker.failures.shapes import shape
 
 GITHUB_RULES = (
     Rule(
@@ -14,15 +15,21 @@ GITHUB_RULES = (
         ),
         text=shape(
             "secondary rate limits?",
-            "api rate limit exceeded",
-            "rate limit exceeded",
-            "exceeded a? ?rate limit",
+            r"rate[ -]?limit(?:s|ed)?(?: has been| was)? (?:exceeded|reached|hit|for this)",
+            r"(?:exceeded|exceeding|hit|reached)(?: a| the| your)?(?: [a-z]{1,20}){0,3} rate[ -]?limit",
+            r"(?:been|being|are|is) rate[ -]?limited",
+            r"requests? (?:are|is) being rate limited",
             "abuse detection mechanism",
             "submitted too quickly",
             "toomanyrequests",
-            "pull rate limit",
-            "too many requests",
+            r"too many (?:requests|connections from)",
+            "rate exceeded",
+            "throttled",
+            "throttling",
             "retry your request again later",
+            r"^(?:remote: )?retry later$",
+            "due to exceeding usage of resource",
+            "exceeded maxstartups",
         ),
     ),
     Rule(
@@ -37,6 +44,7 @@ GITHUB_RULES = (
             r"enabled or enforced saml",
             "saml sso",
             "re-authorize the oauth",
+            r"sso (?:is )?(?:required|authorization)",
         ),
     ),
     Rule(
@@ -45,7 +53,7 @@ GITHUB_RULES = (
         reason="ip_not_allowed",
         why="GitHub: the organisation's IP allow list",
         example="the `owner` organization has an IP allow list enabled, and your IP address is not permitted",
-        text=shape("ip allow list", "ip address is not permitted"),
+        text=shape("ip allow ?list", r"ip (?:address )?(?:is )?not (?:permitted|allowed|whitelisted)", "ip whitelist"),
     ),
     Rule(
         name="suspended",
@@ -54,7 +62,15 @@ GITHUB_RULES = (
         why="GitHub: an account or an App installation is suspended",
         example="This installation has been suspended",
         text=shape(
-            "account is suspended", "account was suspended", "(?:has been|is) suspended", "installation suspended"
+            r"account (?:is|was|has been) (?:suspended|disabled|locked|blocked|deactivated)",
+            r"(?:has been|is|was) suspended",
+            "installation suspended",
+            "verify your email",
+            "oauth app access restrictions",
+            r"team (?:is|was|has been) (?:blocked|banned|restricted)",
+            r"user (?:is|was|has been) (?:blocked|banned|restricted)",
+            r"organi[sz]ation (?:is|was|has been) (?:blocked|banned|restricted)",
+            "your account has been blocked",
         ),
     ),
     Rule(
@@ -68,7 +84,11 @@ GITHUB_RULES = (
             r"repository [^\n]{1,200} is disabled",
             "repository access blocked",
             "repository unavailable due to",
+            r"repository (?:was|is|has been) (?:archived|locked|blocked|disabled)",
+            r"project (?:was|is|has been) (?:archived|locked|blocked|disabled)",
             "dmca takedown",
+            "unavailable due to dmca",
+            "unavailable for legal reasons",
         ),
     ),
     Rule(
@@ -85,7 +105,13 @@ GITHUB_RULES = (
         reason="lfs_quota",
         why="GitHub: the owner's LFS bandwidth or storage is used up; a person must buy more",
         example="batch response: This repository is over its data quota. Purchase more data packs to restore access.",
-        text=shape("over its data quota", "exceeded its lfs budget", "lfs bandwidth"),
+        text=shape(
+            "over its data quota",
+            "exceeded its lfs budget",
+            "lfs bandwidth",
+            r"bandwidth (?:quota|limit|budget) (?:has been |is |was )?(?:exceeded|reached)",
+            "purchase more data packs",
+        ),
     ),
     Rule(
         name="resource_not_accessible",
@@ -93,7 +119,45 @@ GITHUB_RULES = (
         reason="permission_missing",
         why="GitHub: the App lacks a permission; a fresh token may lack it for seconds (octokit/auth-app.js#589)",
         example="Resource not accessible by integration",
-        text=shape("resource not accessible by (?:integration|personal access token)"),
+        text=shape(r"resource not accessible by (?:integration|personal access token)", "must have admin rights"),
         hides_replication=True,
+    ),
+    Rule(
+        name="host_internal",
+        category=Category.TRANSIENT_SERVER,
+        reason="server_error",
+        why="GitLab, GitHub and Azure when a part of them does not answer; `hook declined` is only its echo",
+        example="remote: GitLab: Failed to authorize your Git request: internal API unreachable",
+        text=shape(
+            "internal api unreachable",
+            "internal api error",
+            "api is not accessible",
+            "gitlab is not responding",
+            "gitlab is currently unable to handle",
+            r"tf400898",
+            "we had a problem on our end",
+            r"remote: gitlab: 5\d\d",
+            "unicorn!",
+            "github is experiencing",
+        ),
+    ),
+    Rule(
+        name="branch_protected",
+        category=Category.POLICY_DENIED,
+        reason="push_refused",
+        why="GitHub's GH0xx rules, GitLab's push rules: the repository's owner forbids this push",
+        example="remote: error: GH006: Protected branch update failed for refs/heads/main.",
+        text=shape(
+            r"\bgh0(?:0[1-9]|1[0-9]): ",
+            r"protected branch (?:update failed|hook declined)",
+            r"(?:to|on) (?:a )?protected (?:branch|tag|ref)",
+            "repository rule violations",
+            "cannot force-push",
+            "pushes to this branch are not permitted",
+            r"(?:over|exceeds|exceeded) (?:its |the )?(?:repository )?size limit",
+            r"exceeds github's file size limit",
+            r"(?:pack|file|object) exceeds (?:the )?maximum (?:allowed )?size",
+            "read-only gitlab instance",
+        ),
     ),
 )

@@ -22,7 +22,7 @@ REASONS = words("""
     bundle_header ref_refused ref_moved unsafe_tree unsafe_link too_many_objects too_many_paths object_format
     archive_unsafe digest_mismatch size_mismatch head_mismatch checkout_incomplete credential_persisted
 
-    index_lock unfinished_operation ref_missing commit_missing destination_taken dubious_ownership
+    index_lock unfinished_operation ref_missing commit_missing not_a_commit destination_taken dubious_ownership
     lfs_missing default_branch_missing borrowed_objects git_missing
     github_unreachable app_key_invalid not_set not_failed incomplete too_small too_long
     not_a_repository path_invalid conflict git_too_old submodule_invalid moved lfs_object_missing
@@ -30,7 +30,8 @@ REASONS = words("""
 
     container_gone container_stopped sandbox_gone sandbox_stopped foreign_sandbox process_gone image_missing
     registry_denied state_change name_taken sandbox_spec daemon_unreachable container_starting no_capacity
-    account_quota not_ready port_closed kill_unconfirmed create_ambiguous
+    account_quota template_missing no_addresses runtime_failed push_refused not_ready
+    port_closed kill_unconfirmed create_ambiguous
 
     app_authentication_failed app_forbidden app_not_installed installation_suspended permission_not_granted
     repository_not_covered github_unavailable github_answer_garbled redirect_refused unexpected_status
@@ -44,6 +45,9 @@ REASONS = words("""
     missing required unsupported malformed too_long too_large too_small out_of_range not_https schema
     unsafe_component malformed_url not_github positional_argument bad_value url_scheme url_userinfo
     filter_with_credential unknown_field wrong_type empty unsafe_path exclusive already_terminal fenced
+
+    reply_lost receipt_missing foreign_receipt ledger_lost not_allowed name_mismatch provider_mismatch
+    template_mismatch duplicate_path outside_reference output_malformed
 
     transient_network transient_server rate_limited auth_denied invalid_request policy_denied resource_exhausted
     sandbox_lost timeout_ambiguous operation_in_progress corrupt_data

@@ -1,18 +1,27 @@
 """The engine: a rule is a row of conditions, a table is judged from the top, the first row that holds decides."""
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from worker.failures.model import Category, Credential, EndedBy, Failure
-from worker.failures.text import normalise, status_in
+from worker.failures.shapes import Shape
+from worker.failures.status import status_in
+from worker.failures.text import masked, plain, types_in
 from worker.failures.vocabulary import short_name
 
-
-def shape(*alternatives: str) -> re.Pattern[str]:
-    """One pattern of several wordings of the same message, for normalised (lower-case) text."""
-    return re.compile("|".join(alternatives), re.MULTILINE)
+_CONDITIONS = (
+    ("ended_by", "ended_by"),
+    ("signal", "signals"),
+    ("exit_code", "exit_codes"),
+    ("errno", "errnos"),
+    ("stage", "stages"),
+    ("operation", "operations"),
+    ("provider", "providers"),
+    ("program", "programs"),
+    ("credential", "credentials"),
+)
+"""Fact of a failure -> the condition of a rule that lists its allowed values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +29,8 @@ class Rule:
     """A row. Every condition that is set must hold; one that is left empty does not matter.
 
     ``text`` is searched in the normalised text; ``statuses`` looks at the status written in the text, else at
-    ``http_status``; ``exceptions`` are short class names. ``hides_replication`` marks the shapes a server also
+    ``http_status``; ``exceptions`` are short class names of what was raised or, in a ``named`` row and when nothing
+    is known to have been raised, of what the text names. ``hides_replication`` marks the shapes a server also
     answers with while it does not know a fresh token yet. ``example`` is a failure, or a text, that this row and
     no row above it judges; ``why`` says where the row comes from.
     """
@@ -30,7 +40,7 @@ class Rule:
     reason: str
     why: str
     example: "str | Failure"
-    text: re.Pattern[str] | None = None
+    text: Shape | None = None
     statuses: tuple[int, ...] = ()
     exit_codes: tuple[int, ...] = ()
     exceptions: tuple[str, ...] = ()
@@ -42,7 +52,14 @@ class Rule:
     providers: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     credentials: tuple[Credential, ...] = ()
+    named: bool = False
     hides_replication: bool = False
+    wanted: tuple[tuple[str, tuple[object, ...]], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Keep the facts that matter: most rows look at one or two of ten."""
+        given = ((name, getattr(self, condition)) for name, condition in _CONDITIONS)
+        object.__setattr__(self, "wanted", tuple((name, allowed) for name, allowed in given if allowed))
 
     def facts(self) -> Failure:
         """The example as a failure."""
@@ -52,21 +69,20 @@ class Rule:
 
     def holds(self, evidence: "Evidence") -> bool:
         """Whether every condition holds."""
-        failure = evidence.failure
+        for name, allowed in self.wanted:
+            if getattr(evidence.failure, name) not in allowed:
+                return False
         return (
-            _allows(self.ended_by, failure.ended_by)
-            and _allows(self.signals, failure.signal)
-            and _allows(self.exit_codes, failure.exit_code)
-            and _allows(self.errnos, failure.errno)
-            and _allows(self.exceptions, evidence.exception)
-            and _allows(self.stages, failure.stage)
-            and _allows(self.operations, failure.operation)
-            and _allows(self.providers, failure.provider)
-            and _allows(self.programs, failure.program)
-            and _allows(self.credentials, failure.credential)
+            (not self.exceptions or self._concerns(evidence))
             and (not self.statuses or evidence.status in self.statuses)
-            and (self.text is None or self.text.search(evidence.text) is not None)
+            and (self.text is None or self.text.search(evidence.text))
         )
+
+    def _concerns(self, evidence: "Evidence") -> bool:
+        """Whether one of its exceptions was raised or, where that counts, is named."""
+        if evidence.exception or not self.named:
+            return evidence.exception in self.exceptions
+        return not evidence.types.isdisjoint(self.exceptions)
 
 
 class Evidence:
@@ -77,9 +93,19 @@ class Evidence:
         self.exception = short_name(failure.exception or "") or None
 
     @cached_property
+    def plain(self) -> str:
+        """The text with its case and names."""
+        return plain(self.failure.text)
+
+    @cached_property
     def text(self) -> str:
         """The normalised text."""
-        return normalise(self.failure.text)
+        return masked(self.plain)
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """Classes that the text names."""
+        return types_in(self.plain)
 
     @cached_property
     def status(self) -> int | None:
@@ -91,7 +117,3 @@ def first(rules: Iterable[Rule], failure: Failure) -> Rule | None:
     """The first row that holds."""
     evidence = Evidence(failure)
     return next((rule for rule in rules if rule.holds(evidence)), None)
-
-
-def _allows(wanted: tuple[object, ...], fact: object) -> bool:
-    return not wanted or fact in wanted

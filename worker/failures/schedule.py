@@ -48,7 +48,11 @@ class Schedule:
 CLONE = Schedule(attempts=3, countdowns=(3.0, 9.0), deadline=300.0)
 COPY_BACK = Schedule(attempts=5, countdowns=(5.0, 15.0, 30.0, 30.0), deadline=900.0, reasons={"disk_full": (30.0,)})
 DISPATCH_STEP = Schedule(attempts=2, countdowns=(2.0,), deadline=720.0)
-"""The deadline is the longest tool timeout (600 s) and 120 s; a request passes its own as ``remaining``."""
+"""One step's. The deadline is the longest tool timeout (600 s) and 120 s; a request passes its own as ``remaining``."""
+DISPATCH_LOOK = Schedule(attempts=6, countdowns=(2.0, 5.0, 15.0, 30.0, 30.0), deadline=720.0)
+"""Looking for the receipt of a call that writes: unknown is the last answer, so a sandbox may be away for a minute."""
+DISPATCH = Schedule(attempts=12, countdowns=(2.0,), deadline=720.0)
+"""All of a call's attempts: seven steps that are repeated once, and five more looks."""
 
 
 def decide(
@@ -84,6 +88,11 @@ def decide(
     return _verdict(match, countdown=countdown)
 
 
+def waiting_helps(match: Match) -> bool:
+    """Whether time alone can mend it, whatever the job and the step."""
+    return match.category in RETRIED and match.reason not in LASTING
+
+
 def _worth_retrying(match: Match, failure: Failure, schedule: Schedule, attempt: int) -> bool:
     """Whether another attempt could help, were there time for it."""
     match match.category:
@@ -94,7 +103,7 @@ def _worth_retrying(match: Match, failure: Failure, schedule: Schedule, attempt:
         case Category.UNKNOWN:
             return failure.idempotent and attempt == 1
         case _:
-            return match.category in RETRIED and match.reason not in LASTING
+            return waiting_helps(match)
 
 
 def _countdown(match: Match, failure: Failure, schedule: Schedule, attempt: int, met: int) -> float | None:

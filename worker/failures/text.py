@@ -6,6 +6,8 @@ Names (URLs, clone targets, hashes) are masked so that a repository called ``ear
 
 import re
 
+from worker.failures.translations import in_english
+
 KEPT = 64 * 1024
 """Characters that are looked at: the first and the last 32 KiB. The root of a failure stands near one of them."""
 
@@ -19,7 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u
 _BREAK = re.compile(r"[\r\n\x0b\x0c]+")
 _BLANKS = re.compile(r"[ \t\xa0]+")
 _PREFIX = re.compile(
-    r"^(?:[\w.-]{1,80} \| )?"  # docker compose: "web-1 | "
+    r"^(?:[\w.-]{1,80} \| |#\d{1,4} \d{1,6}\.\d{1,3} |##\[[a-z]{1,20}\])?"  # docker compose, BuildKit, CI runners
     r"(?:\[?\d{4}-\d\d-\d\d[t ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:z|[+-]\d\d:?\d\d)?\]?:? "  # timestamps of log drivers
     r"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?:? )?",
     re.MULTILINE,
@@ -34,41 +36,31 @@ _URL = re.compile(r"\b[a-z][a-z0-9+]{1,15}://[^\s'\"<>`]{1,4096}")
 _TARGET = re.compile(
     r"cloning into (?:bare repository )?'[^'\n]{1,512}'(?:\.\.\.)?|^head is now at [^\n]{0,2048}", re.MULTILINE
 )
+_TYPE = re.compile(r"\b[A-Z][A-Za-z]{0,40}[A-Z][A-Za-z]{2,40}\b")
 _HEX = re.compile(r"\b(?=[a-f]{0,64}[0-9])[0-9a-f]{7,}\b")
-
-_STATUS = re.compile(
-    r"returned error: (?P<a>\d{3})(?!\d)"  # git through curl, the one place of a status in git's output
-    r"|http(?: status)?(?: code)?(?: =|:)? (?P<b>[1-5]\d\d)(?!\d)"  # "http code = 502", "http 502 curl 22"
-    r"|unexpected status(?: code)?(?: from [^\n:]{1,200})?(?: url)?:? (?P<c>\d{3})(?!\d)"
-    r"|status ?code\"?(?: is)?[:=]? ?\"?(?P<d>\d{3})(?!\d)"
-    r"|\"(?:status|code)\": ?\"?(?P<e>\d{3})(?!\d)"
-    r"|connect tunnel failed, response (?P<t>\d{3})(?!\d)"
-    r"|\b(?P<f>\d{3}) (?:client|server) error\b"
-    r"|(?:^|(?:exception|error|sandbox): )(?P<g>[45]\d\d): "  # E2B: "sandboxexception: 504: ..."
-    r"|\[?\b(?P<h>401\b\]? unauthorized|403\b\]? forbidden|404\b\]? not found|429\b\]? too many requests"
-    r"|500\b\]? internal server error|502\b\]? bad gateway|503\b\]? service (?:temporarily )?unavailable"
-    r"|504\b\]? gateway time-?out)",
-    re.MULTILINE,
-)
 
 
 def normalise(text: str) -> str:
     r"""Make ``text`` (any size, hostile) fit for rules: at most 64 KiB or so, lower case, ``\n`` between lines."""
-    text = _bounded(text)
-    text = _ESCAPED.sub(_unescape, text)
-    text = _CONTROL.sub("", _BREAK.sub("\n", _ANSI.sub("", text)))
-    text = _PREFIX.sub("", _BLANKS.sub(" ", text.lower()))
+    return masked(plain(text))
+
+
+def plain(text: str) -> str:
+    r"""Bounded, without escapes, colours and control characters, ``\n`` between lines; case and names stay."""
+    text = _ESCAPED.sub(_unescape, _bounded(text))
+    return _CONTROL.sub("", _BREAK.sub("\n", _ANSI.sub("", text)))
+
+
+def masked(text: str) -> str:
+    """A plain text in lower case and in English, without prefixes, progress and names."""
+    text = _PREFIX.sub("", in_english(_BLANKS.sub(" ", text.lower())))
     text = _URL.sub("url", _TARGET.sub("", _PROGRESS.sub("", text)))
     return _HEX.sub("hex", text)
 
 
-def status_in(text: str) -> int | None:
-    """The first HTTP status in a normalised text that stands where one is written, or ``None``."""
-    for found in _STATUS.finditer(text):
-        status = int(next(group for group in found.groups() if group)[:3])
-        if 400 <= status <= 599:
-            return status
-    return None
+def types_in(text: str) -> frozenset[str]:
+    """Words of a plain text that look like a class: ``ReadTimeout``, ``SSLError``; two capitals at least."""
+    return frozenset(_TYPE.findall(text))
 
 
 def _bounded(text: str) -> str:

@@ -53,6 +53,9 @@ FIELDS = words("""
     credential_username after after_keep after_release after_ttl env argv path url owner name deadline ttl
     seconds attempts host_repository artifact_store artifact branch commit baseline origin include exclude max_file
     quiesce on_loss store deliver deliver_repository deliver_branch recovers key base
+    tool tool_store dispatch_id issued_at arguments secrets timeout package manifest manifest_schema manifest_name
+    manifest_version manifest_description manifest_entrypoint manifest_input_schema manifest_output
+    manifest_output_limit manifest_timeout manifest_provider manifest_template manifest_env manifest_effect
 """)
 """Names of request fields, dots written as underscores."""
 

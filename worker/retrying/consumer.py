@@ -1,12 +1,33 @@
-"""The consumer of a worker that outlives the absence of its broker."""
+"""The consumer of a worker that outlives the absence of its broker, and messages that are none."""
 
+import logging
+from collections.abc import Callable
 from typing import Any
 
 from celery.worker.consumer import Consumer
 
+from worker.observability.logs import logger
+from worker.retrying.message import malformed
+
+log = logger(__name__)
+_plain = logging.getLogger(__name__)
+
 
 class LastingConsumer(Consumer):  # type: ignore[misc]  # Celery is untyped
-    """Runs in the worker's main process."""
+    """Runs in the worker's main process.
+
+    What cannot be a task is refused for good, and logged without a word of it: Celery would end over some of it.
+    """
+
+    def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+        """Look at a message before Celery does."""
+        receive = super().create_task_handler(*args, **kwargs)
+
+        def handle(message: Any) -> Any:
+            fault = _fault(message)
+            return receive(message) if fault is None else self._refuse(message, fault)
+
+        return handle
 
     def on_connection_error_after_connected(self, exc: Exception) -> Any:
         """Celery 5.7 closes the lost connection; kombu 5.7 then puts unacknowledged messages back through it.
@@ -18,3 +39,15 @@ class LastingConsumer(Consumer):  # type: ignore[misc]  # Celery is untyped
         for channel in getattr(transport, "channels", None) or ():
             channel.do_restore = False
         return super().on_connection_error_after_connected(exc)
+
+    def _refuse(self, message: Any, fault: str) -> None:
+        log.error("message not handled", fault=fault, queue=(message.delivery_info or {}).get("routing_key"))
+        message.reject_log_error(_plain, self.connection_errors)
+
+
+def _fault(message: Any) -> str | None:
+    try:
+        payload = message.payload
+    except Exception:  # noqa: BLE001 - a decoder raises what it likes, and its words hold what it was given
+        return "body"
+    return malformed(message.headers, payload)

@@ -7,7 +7,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 
 from worker.failures.model import Cancelled, Category, EndedBy, Failure, InvalidRequest, OperationFailed
 from worker.retrying.attempt import Attempt
-from worker.stores.redis import StoreError
+from worker.stores.redis import StoreError, is_outage
 
 
 def chain(exc: BaseException) -> Iterator[BaseException]:
@@ -36,7 +36,7 @@ def facts(exc: BaseException, attempt: Attempt) -> Failure:
             return exc.failure
         case InvalidRequest():
             return replace(base, category=Category.INVALID_REQUEST, reason=exc.reason, field_name=exc.field_name)
-        case StoreError():
+        case StoreError() if is_outage(exc):
             return replace(base, category=Category.TRANSIENT_SERVER, reason="store_unreachable")
         case _ if attempt.provider is not None:
             return attempt.provider.facts(exc, operation=attempt.operation, stage=attempt.stage)

@@ -2,95 +2,180 @@
 
 from dataclasses import replace
 
-from worker.failures.model import Category, InvalidRequest, OperationFailed
+from worker.failures.model import Category, Failure, InvalidRequest, OperationFailed
+from worker.observability.logs import logger
 from worker.retrying.attempt import Attempt
 from worker.retrying.requests import After, SandboxRequest
 from worker.retrying.services import Services
-from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Provider, Sandbox
+from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Provider, Sandbox, Spec
 from worker.sandboxes.deadline import Deadline
+from worker.stores.sandboxes import Noted
+
+log = logger(__name__)
 
 LETTING_GO = 30.0
 """Seconds to leave a sandbox in order, also when the job's own time is over."""
+ENDING = 15.0
+"""Of these, seconds to end what an earlier body left running; a sandbox that is hostile uses them up."""
+
+
+def checked_keep(seconds: float, services: Services, field: str) -> float:
+    """The time a request wants a sandbox kept, if settings allow that much (``keep_max``).
+
+    :raises InvalidRequest: they do not; ``field`` is ``too_long``.
+    """
+    if seconds > services.settings.keep_max:
+        raise InvalidRequest(field, "too_long")
+    return seconds
 
 
 def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, keep: float) -> Sandbox:
     """Connect to the sandbox of a request or make it, once, and keep it alive while the body runs.
 
-    ``keep`` is the lease in seconds it is to have when the job lets go.
+    ``keep`` is the lease in seconds it is to have when the job lets go. Commands that an earlier body of this task
+    left in it are ended first.
     """
     attempt.at("acquire")
-    keep = min(keep, services.settings.keep_max)
+    checked_keep(keep, services, "after_keep")
+    if wanted.spec is not None and wanted.spec.ttl is not None:
+        checked_keep(wanted.spec.ttl, services, "sandbox_spec_ttl")
     provider = attempt.provider = services.providers.get(wanted.provider)
+    if attempt.carry:
+        services.attempts.leave(attempt.task_id, fence=attempt.fence, carry=attempt.carry)
     attempt.emit("sandbox.initializing", provider=provider.name)
     lease = attempt.deadline.remaining() + keep
     try:
-        sandbox = _existing(attempt, provider, wanted) or _made(attempt, provider, wanted, lease)
+        sandbox = _lent(attempt, services, provider, wanted, lease) or _ours(attempt, services, provider, wanted, lease)
         sandbox.keep_alive(lease, deadline=attempt.deadline)
+        sandbox.mark(attempt.task_id)
+        if attempt.fence > 1:
+            sandbox.end_commands(attempt.task_id, deadline=attempt.deadline)
     except Exception as exc:
         attempt.emit("sandbox.failed", provider=provider.name, exception=type(exc).__name__)
         raise
-    services.sandboxes.hold(provider.name, sandbox.id, run_id=attempt.run_id, task_id=attempt.task_id, seconds=lease)
     attempt.hold(sandbox, lease)
     attempt.emit("sandbox.ready", provider=provider.name, sandbox_id=sandbox.id)
     return sandbox
 
 
 def let_go(attempt: Attempt, services: Services, sandbox: Sandbox, after: After) -> None:
-    """Do what the request says should become of its sandbox."""
+    """Do what the request says should become of its sandbox.
+
+    :raises OperationFailed: it was to be kept, and somebody has it ended (``sandbox_lost``).
+    """
     if after.release:
         release(attempt, services, sandbox)
         return
-    seconds = min(after.keep or services.settings.keep_default, services.settings.keep_max)
-    sandbox.keep_alive(seconds, deadline=Deadline.after(LETTING_GO))
-    services.sandboxes.keep(sandbox.provider, sandbox.id, run_id=attempt.run_id, seconds=seconds)
-    services.sandboxes.let_go(sandbox.provider, sandbox.id, run_id=attempt.run_id, task_id=attempt.task_id)
+    seconds = after.keep or services.settings.keep_default
+    place = (sandbox.provider, sandbox.id)
+    kept = services.sandboxes.keep(*place, run_id=attempt.run_id, seconds=seconds)
+    try:
+        _leave(attempt, sandbox, seconds)
+    finally:
+        services.sandboxes.let_go(*place, run_id=attempt.run_id, task_id=attempt.task_id)
+    _require_held(kept, sandbox.provider, "release")
+
+
+def _leave(attempt: Attempt, sandbox: Sandbox, seconds: float) -> None:
+    """See that nothing of this task runs in a sandbox that lives on, and that it does."""
+    deadline = Deadline.after(LETTING_GO)
+    if attempt.ended:  # it failed, perhaps before it could end what an earlier body left
+        try:
+            sandbox.end_commands(attempt.task_id, deadline=deadline.capped(ENDING))
+        except Exception as exc:  # noqa: BLE001 - the sandbox must be kept all the same: work is in it
+            log.warning("commands not ended", provider=sandbox.provider, exception=type(exc).__name__)
+    sandbox.keep_alive(seconds, deadline=deadline)
 
 
 def release(attempt: Attempt, services: Services, sandbox: Sandbox) -> None:
     """End a sandbox; if that fails, the reaper does it later."""
-    services.sandboxes.give_up(sandbox.provider, sandbox.id, run_id=attempt.run_id)
-    sandbox.release(deadline=Deadline.after(LETTING_GO))
-    services.sandboxes.forget(sandbox.provider, sandbox.id)
-    attempt.emit("sandbox.released", provider=sandbox.provider, sandbox_id=sandbox.id)
+    end(attempt, services, services.providers.get(sandbox.provider), sandbox.id)
 
 
-def existing(attempt: Attempt, provider: Provider, sandbox_id: str) -> Sandbox | None:
-    """Connect to a sandbox of this run, or ``None`` if it is gone. A foreign one raises InvalidRequest."""
+def end(attempt: Attempt, services: Services, provider: Provider, sandbox_id: str) -> bool:
+    """End a sandbox of this run by its id, whatever runs in it; ``False``: it was gone already.
+
+    :raises InvalidRequest: it is not this run's (``foreign_sandbox``).
+    """
+    if services.sandboxes.give_up(provider.name, sandbox_id, run_id=attempt.run_id) is Noted.FOREIGN:
+        raise InvalidRequest("sandbox_id", "foreign_sandbox")
     try:
-        return provider.connect(sandbox_id, {LABEL_RUN: attempt.run_id}, deadline=Deadline.after(LETTING_GO))
-    except OperationFailed as exc:
-        if exc.failure.category is Category.SANDBOX_LOST:
-            return None
+        ended = provider.end(sandbox_id, {LABEL_RUN: attempt.run_id}, deadline=Deadline.after(LETTING_GO))
+    except InvalidRequest:
+        services.sandboxes.forget(provider.name, sandbox_id)  # never ours
         raise
+    services.sandboxes.forget(provider.name, sandbox_id)
+    if ended:
+        attempt.emit("sandbox.released", provider=provider.name, sandbox_id=sandbox_id)
+    return ended
 
 
 def held(attempt: Attempt, services: Services, wanted: SandboxRequest) -> Sandbox | None:
-    """Find the sandbox of a request, if there is one of ours: what a job that is over cleans up."""
+    """Find what this task made or was lent and took hold of: what a job that is over cleans up.
+
+    A lent sandbox that it never took hold of is none of its business. Runs nothing inside.
+    """
+    lent = wanted.id is not None
+    if lent and not services.sandboxes.holds(wanted.provider, wanted.id or "", task_id=attempt.task_id):
+        return None
     try:
         provider = services.providers.get(wanted.provider)
-        if wanted.id is not None:
-            return existing(attempt, provider, wanted.id)
-        found = provider.find(_labels(attempt), deadline=Deadline.after(LETTING_GO))
+        labels = {LABEL_RUN: attempt.run_id} if lent else _labels(attempt)
+        found = provider.find(labels, deadline=Deadline.after(LETTING_GO))
     except InvalidRequest:
         return None
-    return found[0] if found else None
+    return next((sandbox for sandbox in found if not lent or sandbox.id == wanted.id), None)
 
 
-def _existing(attempt: Attempt, provider: Provider, wanted: SandboxRequest) -> Sandbox | None:
-    if wanted.id is not None:
+def _lent(
+    attempt: Attempt, services: Services, provider: Provider, wanted: SandboxRequest, lease: float
+) -> Sandbox | None:
+    """The sandbox that a request names: held first, so that the reaper leaves it alone, then connected to."""
+    if wanted.id is None:
+        return None
+    place = (provider.name, wanted.id)
+    noted = services.sandboxes.hold(*place, run_id=attempt.run_id, task_id=attempt.task_id, seconds=lease)
+    _require_held(noted, provider.name, "acquire")
+    try:
         return provider.connect(wanted.id, {LABEL_RUN: attempt.run_id}, deadline=attempt.deadline)
+    except InvalidRequest:
+        services.sandboxes.let_go(*place, run_id=attempt.run_id, task_id=attempt.task_id)
+        raise
+
+
+def _ours(attempt: Attempt, services: Services, provider: Provider, wanted: SandboxRequest, lease: float) -> Sandbox:
+    """The sandbox that an earlier body made, or a new one."""
+    if wanted.spec is None:
+        raise InvalidRequest("sandbox", "missing")
+    sandbox = _made_before(attempt, provider) or _made(attempt, provider, wanted.spec.spec(), lease)
+    place = (provider.name, sandbox.id)
+    noted = services.sandboxes.hold(*place, run_id=attempt.run_id, task_id=attempt.task_id, seconds=lease)
+    _require_held(noted, provider.name, "acquire")
+    if wanted.spec.ttl is not None:
+        services.sandboxes.keep(*place, run_id=attempt.run_id, seconds=wanted.spec.ttl)
+    return sandbox
+
+
+def _made_before(attempt: Attempt, provider: Provider) -> Sandbox | None:
     if attempt.fence == 1 and attempt.number == 1:
         return None
-    # A body before this one may have made it.
     found = provider.find(_labels(attempt), deadline=attempt.deadline)
     return found[0] if found else None
 
 
-def _made(attempt: Attempt, provider: Provider, wanted: SandboxRequest, lease: float) -> Sandbox:
-    if wanted.spec is None:
-        raise InvalidRequest("sandbox", "missing")
-    spec = wanted.spec.spec()
+def _made(attempt: Attempt, provider: Provider, spec: Spec, lease: float) -> Sandbox:
     return provider.create(replace(spec, ttl=max(spec.ttl, lease)), _labels(attempt), deadline=attempt.deadline)
+
+
+def _require_held(noted: Noted, provider: str, stage: str) -> None:
+    match noted:
+        case Noted.FOREIGN:
+            raise InvalidRequest("sandbox_id", "foreign_sandbox")
+        case Noted.DOOMED:
+            category = Category.SANDBOX_LOST
+            raise OperationFailed(
+                Failure(operation="sandbox", stage=stage, provider=provider, category=category, reason="sandbox_lost")
+            )
 
 
 def _labels(attempt: Attempt) -> dict[str, str]:

@@ -1,12 +1,15 @@
 """What a delivery says about itself before its request is trusted. Pure."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from worker.failures.model import InvalidRequest
 
 RUN_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
 """Form of a run id: it becomes part of keys, labels and file names."""
+MOST_ID = 255
+"""Characters of a task id; Celery's own are 36."""
 NO_RUN = "-"
 """Stands for the run of a message that names none, or none of our form."""
 
@@ -25,6 +28,45 @@ def request_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(kwargs) > 1:
         raise InvalidRequest("request", "unknown_field")
     return kwargs["request"]
+
+
+def malformed(headers: Any, payload: Any) -> str | None:
+    """What of a message is not of Celery's protocol 2, or ``None``: Celery itself trusts all of it.
+
+    ``headers`` are the task's, ``payload`` is the decoded body, ``[args, kwargs, embed]``.
+    """
+    if not isinstance(headers, Mapping):
+        return "headers"
+    for name, fits in _HEADERS.items():
+        if not fits(headers.get(name)):
+            return name
+    match payload:
+        case [list(), dict(), dict() | None]:
+            return None
+    return "body"
+
+
+def _is_limits(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(limit is None or type(limit) in (int, float) for limit in value)
+    )
+
+
+_HEADERS = {
+    "id": lambda value: isinstance(value, str) and 0 < len(value) <= MOST_ID,
+    "task": lambda value: isinstance(value, str),
+    "retries": lambda value: value is None or type(value) is int,
+    "timelimit": _is_limits,
+    "stamps": lambda value: value is None or isinstance(value, Mapping),
+    "stamped_headers": lambda value: value is None or isinstance(value, list | tuple),
+    **dict.fromkeys(
+        ("eta", "expires", "shadow", "root_id", "parent_id", "group", "argsrepr", "kwargsrepr", "origin"),
+        lambda value: value is None or isinstance(value, str),
+    ),
+}
+"""The headers that a worker's main process acts on; of all others nothing is expected."""
 
 
 def run_id_of(kwargs: dict[str, Any]) -> str:

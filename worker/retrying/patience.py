@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from worker.stores.redis import StoreError
+from worker.stores.redis import StoreError, is_outage
 
 T = TypeVar("T")
 
@@ -14,12 +14,15 @@ PAUSE = 0.5
 
 
 def patient(call: Callable[[], T], *, patience: float = PATIENCE) -> T:
-    """Call until it answers; raises the last :data:`StoreError` once ``patience`` seconds are over."""
+    """Call until it answers; raises the last :data:`StoreError` once ``patience`` seconds are over.
+
+    An error that is no outage is raised at once.
+    """
     end = time.monotonic() + patience
     while True:
         try:
             return call()
-        except StoreError:
-            if time.monotonic() >= end:
+        except StoreError as exc:
+            if not is_outage(exc) or time.monotonic() >= end:
                 raise
         time.sleep(PAUSE)

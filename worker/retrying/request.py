@@ -3,6 +3,7 @@
 from typing import Any
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from celery.exceptions import InvalidTaskError
 from celery.worker.request import Request
 from celery.worker.state import task_ready
 
@@ -29,7 +30,12 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         # An AttributeError is what kombu 5.7 raises for a message whose connection is gone; unlisted, it ends the
         # worker. The broker hands the message out again, and the record answers that copy.
         errors = (*kwargs.pop("connection_errors", ()), AttributeError)
-        super().__init__(*args, connection_errors=errors, **kwargs)
+        try:
+            super().__init__(*args, connection_errors=errors, **kwargs)
+        except InvalidTaskError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - a message that Celery cannot read would end the worker
+            raise InvalidTaskError(type(exc).__name__) from None
         # Celery puts these into logs, events and `inspect`, and loses a producer's own on every retry.
         self._argsrepr = self._kwargsrepr = HIDDEN
         self._request_dict["argsrepr"] = self._request_dict["kwargsrepr"] = HIDDEN

@@ -11,6 +11,7 @@ from worker.settings import Settings, settings
 from worker.stores.attempts import AttemptStore
 from worker.stores.diagnostics import DiagnosticsStore
 from worker.stores.events import EventStore
+from worker.stores.ledger import Ledger
 from worker.stores.operations import OperationStore
 from worker.stores.redis import Client, connect
 from worker.stores.sandboxes import SandboxRegistry
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from worker.secrets.github import GitHubApp
     from worker.secrets.keys import KeyRing
     from worker.stores.artifacts import ArtifactStore
+    from worker.tools.store import PackageStore
 
 
 log = logger(__name__)
@@ -29,6 +31,7 @@ class Services:
 
     def __init__(self, config: Settings) -> None:
         self.settings = config
+        self._tools: dict[str, PackageStore] = {}
 
     @cached_property
     def client(self) -> Client:
@@ -40,6 +43,19 @@ class Services:
         """The attempt records."""
         config = self.settings
         return AttemptStore(self.client, prefix=config.key_prefix, lease=config.lease, record_ttl=config.record_ttl)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The calls of tools."""
+        return Ledger(self.client, prefix=self.settings.key_prefix, ttl=self.settings.ledger_ttl)
+
+    def tools(self, name: str) -> "PackageStore":
+        """The package store of this name. Raises InvalidRequest when settings have none."""
+        from worker.tools.store import package_store  # noqa: PLC0415 - worker memory is budgeted
+
+        if name not in self._tools:
+            self._tools[name] = package_store(self.settings.tool_stores, name)
+        return self._tools[name]
 
     @cached_property
     def events(self) -> EventStore:

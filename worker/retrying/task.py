@@ -33,7 +33,7 @@ from worker.retrying.stamp import Stamp
 from worker.retrying.telling import keep_tail, tell
 from worker.sandboxes.deadline import Deadline
 from worker.stores.attempts import Begun, Terminal, Turned
-from worker.stores.redis import StoreError
+from worker.stores.redis import StoreError, is_outage
 
 log = logs.logger(__name__)
 
@@ -121,11 +121,11 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             if isinstance(begun, Turned):
                 return self._repeat(begun)
             return self._body(args, kwargs, stamp, run_id, begun)
-        except StoreError:
-            # Nobody can say who may run. The broker keeps the message, or the sweep finds the lapsed lease.
-            log.warning("record store away, message put back")
-            return Reject("record store away", requeue=True)
         except Exception as exc:  # noqa: BLE001 - a fault of ours outside a body must not leave the worker raw either
+            if is_outage(exc):
+                # Nobody can say who may run. The broker keeps the message, or the sweep finds the lapsed lease.
+                log.warning("record store away, message put back")
+                return Reject("record store away", requeue=True)
             return self._broken(message.id, run_id, type(exc).__name__)
         finally:
             logs.clear()

@@ -6,12 +6,16 @@ from worker.retrying.attempt import Attempt
 from worker.secrets.redaction import Redactor, tail
 from worker.stores.diagnostics import DiagnosticsStore
 
+_SHOWN = frozenset({"effect", "exception"})
+"""Fields of a cause that an event shows by themselves; their words are the vocabulary's."""
+
 
 def tell(attempt: Attempt, prefix: str | None, *, verdict: Verdict, cause: Cause, failure: Failure) -> None:
     """Emit ``<prefix>.retrying`` or ``<prefix>.failed``; a job without a prefix says nothing."""
     if prefix is None:
         return
-    data = {"stage": failure.stage, "category": str(verdict.category), "reason": verdict.reason}
+    shown = {key: value for key, value in cause.fields if key in _SHOWN}
+    data = {"stage": failure.stage, "category": str(verdict.category), "reason": verdict.reason, **shown}
     if verdict.retry and verdict.countdown is not None:
         attempt.emit(f"{prefix}.retrying", **data, delay_ms=round(verdict.countdown * 1000))
     else:

@@ -48,7 +48,7 @@ class Spec:
     pids: int | None = None
     strict: bool = False
     ttl: float = 3600.0
-    """Seconds of lease that the sandbox starts with."""
+    """Seconds of life that the sandbox starts with, where the provider ends one by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,10 @@ class Layout:
 
 
 class Sandbox(Protocol):
-    """A sandbox that is ours. Every call is bounded by its deadline; past it nothing of ours runs on."""
+    """A sandbox that is ours. Every call is bounded by its deadline; past it nothing of ours runs on.
+
+    What is inside may be hostile: only ``run``, ``write``, ``read`` and ``end_commands`` may rely on it.
+    """
 
     @property
     def id(self) -> str:
@@ -105,14 +108,25 @@ class Sandbox(Protocol):
     def read(self, path: str, *, deadline: Deadline, offset: int = 0) -> Iterator[bytes]:
         """Stream a file from ``offset`` bytes on."""
 
-    def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
-        """Leave a lease of at least ``seconds``; never shortens one."""
+    def mark(self, tag: str) -> None:
+        """Commands that are run from here on belong to ``tag`` (a task id); see :meth:`end_commands`."""
 
-    def lease_until(self, *, deadline: Deadline) -> float:
-        """When the lease ends, in seconds since the epoch; what the reaper goes by."""
+    def end_commands(self, tag: str, *, deadline: Deadline) -> None:
+        """End every command of ``tag`` that still runs, whichever worker began it, and see it gone.
+
+        :raises OperationFailed: nobody could confirm it (``timeout_ambiguous``), or the sandbox is lost.
+        """
+
+    def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
+        """Have the provider leave it at least ``seconds`` to live; never shortens. Runs nothing inside.
+
+        A provider that ends no sandbox by itself only looks whether it lives.
+
+        :raises OperationFailed: it is gone, or there and dead (``sandbox_lost``).
+        """
 
     def release(self, *, deadline: Deadline) -> None:
-        """End the sandbox and all in it. Ending one that is gone already is success."""
+        """End the sandbox and all in it, dead or alive. Runs nothing inside. Gone already is success."""
 
 
 class Provider(Protocol):
@@ -123,7 +137,10 @@ class Provider(Protocol):
         """The name requests use."""
 
     def find(self, labels: Mapping[str, str], *, deadline: Deadline) -> Sequence[Sandbox]:
-        """Every sandbox of ours that has all these labels exactly; oldest first."""
+        """Every sandbox of ours that has all these labels exactly, dead ones too; oldest first.
+
+        Runs nothing inside.
+        """
 
     def create(self, spec: Spec, labels: Mapping[str, str], *, deadline: Deadline) -> Sandbox:
         """Make a sandbox, never blindly: an ambiguous create looks for the labels before it makes another."""
@@ -133,6 +150,14 @@ class Provider(Protocol):
 
         :raises InvalidRequest: ``sandbox_id`` is not ours (``foreign_sandbox``).
         :raises OperationFailed: it is gone (``sandbox_lost``).
+        """
+
+    def end(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> bool:
+        """End the sandbox with this id, dead or alive, if it has all these labels; ``False``: it was gone.
+
+        Labels are read from outside and nothing runs inside: what is in there cannot keep it.
+
+        :raises InvalidRequest: ``sandbox_id`` is not ours (``foreign_sandbox``).
         """
 
     def facts(self, exc: BaseException, *, operation: str, stage: str) -> Failure:

@@ -37,3 +37,8 @@ def git_subject(url: str, *, field_name: str = "url") -> str:
     scheme, host, port = match["scheme"].lower(), match["host"].lower(), match["port"]
     authority = host if port in (None, DEFAULT_PORTS[scheme]) else f"{host}:{port}"
     return f"{scheme}://{authority}/{match['path']}"
+
+
+def tool_subject(digest: str) -> str:
+    """``sha256:<digest>`` of a tool's package (64 hexadecimal digits): what a tool's secret is bound to."""
+    return f"sha256:{digest}"

@@ -41,7 +41,9 @@ class CaptureRequest:
     attempts with the same key left. ``store`` and ``baseline`` are those of :mod:`worker.snapshots.baseline`,
     ``base`` the commit that was cloned. ``include`` are globs of ignored files to take in, ``exclude`` of files
     to leave as they were in the baseline (both: :func:`worker.snapshots.globs.pathspecs`). ``pids`` are the
-    processes to pause; none means all that are the sandbox's own.
+    processes to pause; none means all that are the sandbox's own. ``when`` (epoch seconds) is the time of our
+    commits: with the same one, an attempt that was cut short and its successor make the same snapshot of the same
+    files. Without it they are of the moment.
     """
 
     path: str
@@ -54,6 +56,7 @@ class CaptureRequest:
     max_file: int = MAX_FILE
     pause: bool = False
     pids: tuple[int, ...] = ()
+    when: int | None = None
 
     def __post_init__(self) -> None:
         if not _KEY.fullmatch(self.key):
@@ -125,6 +128,7 @@ def _argv(sandbox: Sandbox, request: CaptureRequest, nonce: str) -> list[str]:
         # Outside a container "all of this user" would be the worker and everything else it shares a login with.
         "home" if sandbox.provider == "local" else "user",
         " ".join(map(str, request.pids)),
+        "" if request.when is None else str(request.when),
         str(2 * len(request.include)),
         *_patterns(request.include, "include"),
         *_patterns(request.exclude, "exclude"),

@@ -17,6 +17,8 @@ TERMINAL: frozenset[str] = frozenset({"succeeded", "failed", "cancelled"})
 
 GRACE = 30.0
 """Seconds past its due time after which a message counts as lost and is published again."""
+DYING = 5.0
+"""Seconds after which what a body left is cleaned up when it was closed from outside: its process was killed."""
 LONGEST_WAIT = 3600.0
 """Seconds; the put-off of a task that is published again and again ends here."""
 
@@ -51,6 +53,7 @@ class Record:
     task_id: str
     state: str
     attempt: int
+    fence: int
     deaths: int
     run_id: str
     next_eta: float
@@ -61,6 +64,11 @@ class Record:
     payload: Any
     carry: str
     envelope: dict[str, Any] | None
+    unsettled: bool
+    """It was closed from outside its body, and nobody has cleaned up after it yet."""
+
+
+_SCRIPTS = ("begin", "leave", "end", "renew", "disown", "close", "lapsed", "unsettled")
 
 
 class AttemptStore:
@@ -71,9 +79,10 @@ class AttemptStore:
         self._records = f"{prefix}:attempt:"
         self._index = f"{prefix}:leases"
         self._cancels = f"{prefix}:cancel:"
+        self._unsettled = f"{prefix}:unsettled"
         self._lease = _ms(lease)
         self._ttl = _ms(record_ttl)
-        self._scripts = {name: script(client, name) for name in ("begin", "end", "renew", "disown", "close", "lapsed")}
+        self._scripts = {name: script(client, name) for name in _SCRIPTS}
 
     def begin(
         self, task_id: str, *, attempt: int, owner: str, envelope: str, run_id: str, delivery: str, carry: str = ""
@@ -99,6 +108,10 @@ class AttemptStore:
             carry=text(carry),
             waited=float(waited) / 1000,
         )
+
+    def leave(self, task_id: str, *, fence: int, carry: str) -> None:
+        """Leave something for the next body already now: this one may die."""
+        self._scripts["leave"](keys=[self._record(task_id)], args=[fence, carry])
 
     def end_waiting(
         self, task_id: str, *, attempt: int, fence: int, payload: Any, cause: str, countdown: float, spent: float,
@@ -130,13 +143,30 @@ class AttemptStore:
         return bool(self._scripts["disown"](keys=[self._record(task_id), self._index], args=[task_id, owner]))
 
     def close(self, task_id: str, *, state: Terminal, payload: Any, cause: str) -> bool:
-        """Close a record, if there is one, from outside its body; an outcome that is there already stays (False)."""
+        """Close a record, if there is one, from outside its body; an outcome that is there already stays (False).
+
+        What its body leaves behind is cleaned up by the sweep: see :meth:`next_unsettled`.
+        """
         return bool(
             self._scripts["close"](
-                keys=[self._record(task_id), self._index],
-                args=[task_id, state, json.dumps(payload), cause, _ms(GRACE)],
+                keys=[self._record(task_id), self._index, self._unsettled],
+                args=[task_id, state, json.dumps(payload), cause, _ms(GRACE), _ms(DYING)],
             )
         )
+
+    def next_unsettled(self) -> Record | None:
+        """Take a task that was closed from outside, to clean up after it; one not :meth:`settled` comes again later."""
+        task_id = self._scripts["unsettled"](
+            keys=[self._unsettled], args=[self._records, _ms(2 * GRACE), _ms(LONGEST_WAIT)]
+        )
+        return self.read(task_id) if task_id else None
+
+    def settled(self, task_id: str) -> None:
+        """Nothing of the task is left behind."""
+        with self._client.pipeline() as pipe:
+            pipe.hdel(self._record(task_id), "unsettled")
+            pipe.zrem(self._unsettled, task_id)
+            pipe.execute()
 
     def cancel(self, run_id: str) -> None:
         """Mark a run as cancelled: bodies stop at their next step, later ones never start."""
@@ -164,6 +194,7 @@ class AttemptStore:
             task_id=task_id,
             state=fields.get("state", ""),
             attempt=int(fields.get("attempt", 0)),
+            fence=int(fields.get("fence", 0)),
             deaths=int(fields.get("deaths", 0)),
             run_id=fields.get("run_id", ""),
             next_eta=float(fields.get("next_eta", 0)) / 1000,
@@ -173,6 +204,7 @@ class AttemptStore:
             payload=_load(fields.get("payload")),
             carry=fields.get("carry", ""),
             envelope=json.loads(envelope) if envelope else None,
+            unsettled="unsettled" in fields,
         )
 
     def all(self) -> Iterator[Record]:

@@ -21,7 +21,7 @@ DATA_KEYS = frozenset(
     {
         "adopted", "attempt", "attempts", "bytes", "category", "cause", "code", "commit", "credential", "deadline_ms",
         "delay_ms", "duration_ms", "effect", "exception", "exit_code", "http_status", "job", "outcome", "parts",
-        "provider", "reason", "sandbox_id", "signal", "stage", "task_id", "ttl_s",
+        "provider", "reason", "sandbox_id", "signal", "stage", "task_id", "tool", "ttl_s",
     }
 )  # fmt: skip
 """Every key an event may carry."""

@@ -12,6 +12,17 @@ Client = Any
 """A `redis.Redis`; its own types are the union of its sync and async replies, so ours are checked here."""
 StoreError = redis.RedisError
 
+_PASSING = (
+    redis.exceptions.ReadOnlyError,
+    redis.exceptions.OutOfMemoryError,
+    redis.exceptions.ClusterDownError,
+    redis.exceptions.MasterDownError,
+    redis.exceptions.TryAgainError,
+)
+"""Errors of a failover, a cluster that moves, a server that is full."""
+_PASSING_WORDS = ("BUSY ", "LOADING ", "MISCONF ", "NOREPLICAS ")
+"""The same for errors that have no class: a long script, a start, a full disk, too few replicas."""
+
 SOCKET_TIMEOUT = 5.0
 """Seconds; a store that answers slower than this is treated as away."""
 
@@ -27,6 +38,13 @@ def connect(url: str) -> Client:
         retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
         retry_on_error=[redis.ConnectionError, redis.TimeoutError],
     )
+
+
+def is_outage(exc: BaseException) -> bool:
+    """Whether waiting may help: the store is away. A wrong question it will answer the same again."""
+    if isinstance(exc, redis.ResponseError):
+        return isinstance(exc, _PASSING) or str(exc).startswith(_PASSING_WORDS)
+    return isinstance(exc, StoreError) and not isinstance(exc, redis.DataError)
 
 
 @lru_cache

@@ -1,9 +1,17 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2016
 # Clone into the staging directory. `git clone` for branches, as it is the fastest; it prefers a branch to a
 # tag of the same name and cannot name a commit, so those two are fetched by their full names.
 
 work=$here/$staging/$name
 in_work() { git -C "$work" "$@" </dev/null; }
+
+# An answer that is no git protocol at all reads as a repository without refs: git takes any text/plain for
+# the list of a dumb server. What is empty in truth says so in packets.
+spoken_git() {
+    rm -f -- "$here/$staging/packets"
+    GIT_TRACE_PACKET=$here/$staging/packets git ls-remote -q -- "$url" </dev/null >"$listing" || broke git $?
+    [ -s "$here/$staging/packets" ] || refuse not_a_repository
+}
 
 clone_branch() {
     stage clone
@@ -33,9 +41,13 @@ fetch() {
 clone_tag() {
     stage fetch
     id=$(remote_commit) || { printf '%s\n' "$id" && exit 1; }
-    [ "$id" != none ] || refuse ref_missing
+    if [ "$id" = none ]; then
+        spoken_git
+        refuse ref_missing
+    fi
     start "$id"
     fetch "+refs/tags/$ref:refs/tags/$ref" || broke git $?
+    in_work rev-parse -q --verify "refs/tags/$ref^{commit}" >/dev/null 2>&1 || refuse not_a_commit
     detach "refs/tags/$ref^{commit}"
 }
 
@@ -45,6 +57,8 @@ clone_commit() {
     start "$ref"
     fetch "$ref" 2>"$here/$staging/err" || {
         code=$?
+        # An id of the other length than the repository's own.
+        ! grep -q 'mismatched algorithms' "$here/$staging/err" || refuse commit_missing
         grep -Eqi 'not our ref|unadvertised object|find remote ref' "$here/$staging/err" ||
             { cat "$here/$staging/err" >&2 && broke git "$code"; }
         in_work fetch -q --tags origin '+refs/heads/*:refs/remotes/origin/*' || broke git $?
@@ -64,17 +78,39 @@ case $kind in
     *) clone_branch ;;
 esac
 
+# Whether some .gitmodules wants an update that git refuses: a command, or no word of its own.
+strange_updates() {
+    find "$work" -name .gitmodules -type f -exec git config --file {} \
+        --get-regexp '^submodule\..*\.update$' '!^(checkout|rebase|merge|none)$' \; | grep -q .
+}
+
 if [ "$submodules" = yes ]; then
     stage submodules
-    in_work submodule --quiet update --init --recursive || broke git $?
+    in_work submodule --quiet update --init --recursive || {
+        code=$?
+        ! strange_updates || refuse submodule_invalid
+        broke git $code
+    }
 fi
 
-if [ "$lfs" = yes ]; then
+# Fills one work tree, and names what stayed a pointer though the repository does not exclude it. The filter
+# is in the checkout's own config, so that the agent's git knows its files as unchanged; without it
+# `git lfs pull` does nothing, and says that all is well.
+fill='
+git lfs install --local --skip-repo >/dev/null && git lfs pull >/dev/null || exit
+include=$(git config --file .lfsconfig lfs.fetchinclude) exclude=$(git config --file .lfsconfig lfs.fetchexclude)
+git lfs ls-files --include="$include" --exclude="$exclude" | sed -n "s/^[0-9a-f]* - //p" |
+    while IFS= read -r path; do git check-attr filter -- "$path"; done | sed -n "/: filter: lfs$/p"
+'
+
+# There is nothing to pull into an empty repository, and git-lfs fails at it.
+if [ "$lfs" = yes ] && in_work rev-parse -q --verify HEAD >/dev/null; then
     stage lfs
-    # In the checkout's own config, so that the agent's git knows its files as unchanged.
-    in_work lfs install --local --skip-repo >/dev/null || broke git_lfs $?
-    in_work lfs pull >/dev/null || broke git_lfs $?
-    [ "$submodules" = no ] || in_work submodule --quiet foreach --recursive 'git lfs pull >/dev/null' || broke git_lfs $?
+    pointers=$(cd -- "$work" && sh -c "$fill" </dev/null) || broke git_lfs $?
+    if [ "$submodules" = yes ]; then
+        pointers=$pointers$(in_work submodule --quiet foreach --recursive "$fill") || broke git_lfs $?
+    fi
+    [ -z "$pointers" ] || refuse checkout_incomplete
     # An index written in the second of a file's change holds the file's contents in doubt, and without the
     # LFS filter they differ. One second later it does not.
     sleep 1

@@ -9,7 +9,7 @@ printf 'record %s\n' "${record##*.}"
 tree=$(sh -c "$baseline_script" sandferry-baseline "$work" "$record/baseline.git" fresh "$here/$name/.git/objects") ||
     broke git $?
 tree=${tree##*tree }
-printf '%s\n' "$url" "$holds" "$commit" "$head" "$tree" >"$record/facts" || broke sh $?
+printf '%s\n' "$url" "$asked" "$commit" "$head" "$tree" >"$record/facts" || broke sh $?
 bytes=$(du -sk "$work/.git") || broke sh $?
 
 stage rename

@@ -9,7 +9,8 @@ import pytest
 
 from tests.doubles.github import status as status_answer
 from tests.doubles.repositories import git
-from tests.integration.clone.bench import local_sandbox
+from tests.integration.clone.bench import TOKEN, local_sandbox
+from tests.integration.clone.test_clone_secrecy import add_gitlink
 from worker.failures.model import Category
 
 LFS_FILES = {".gitattributes": b"*.bin filter=lfs diff=lfs merge=lfs -text\n"}
@@ -41,6 +42,72 @@ def test_lfs_files_are_pointers_when_not(bench):
     bench.repository(files=LFS_FILES | {"a.bin": pointer})
     done = bench.clone()
     assert (Path(done.path) / "a.bin").read_bytes() == pointer
+
+
+def test_lfs_files_of_a_submodule_arrive(bench):
+    data = os.urandom(3000)
+    inner = bench.repository("o/m", LFS_FILES | {"sub/b.bin": bench.hub.add_lfs_object(data)})
+    bench.hub.public.add("o/m")
+    bench.repository(files={".gitmodules": b'[submodule "m"]\n\tpath = m\n\turl = ../m.git\n'})
+    add_gitlink(bench, "m", inner)
+    done = bench.clone(lfs=True, submodules=True)
+    assert (Path(done.path) / "m/sub/b.bin").read_bytes() == data
+    assert bench.git("status", "--porcelain", at=done.path) == ""
+
+
+def test_a_repository_without_lfs_files_may_ask_for_them(bench):
+    git("init", "-q", "--bare", "-b", "main", str(bench.remotes / "o/empty.git"))
+    bench.hub.grant(TOKEN, "o/empty")
+    assert bench.clone("o/empty", lfs=True).commit is None
+    commit = bench.repository()
+    assert bench.clone(lfs=True).commit == commit
+
+
+@pytest.mark.parametrize("where", ["top", "submodule"])
+def test_a_pointer_that_stays_though_git_lfs_is_content_is_a_failure(bench, tmp_path, where):
+    """As a git-lfs does that finds no filter configured, or no driver of its own version."""
+    folder = Path(path_without(tmp_path, "git-lfs"))
+    (folder / "git-lfs").write_text(
+        f'#!/bin/sh\ncase "$1 $PWD" in "pull "*{"m" if where == "submodule" else "r"}) ;; '
+        f'*) exec {shutil.which("git-lfs")} "$@" ;; esac\n'
+    )
+    (folder / "git-lfs").chmod(stat.S_IRWXU)
+    bench.sandbox = local_sandbox(tmp_path / "s", {"PATH": str(folder)}, request="r2")
+    lfs_files = LFS_FILES | {"a b.bin": bench.hub.add_lfs_object(b"data"), "x/y.bin": bench.hub.add_lfs_object(b"more")}
+    inner = bench.repository("o/m", lfs_files)
+    bench.hub.public.add("o/m")
+    bench.repository(files=lfs_files | {".gitmodules": b'[submodule "m"]\n\tpath = m\n\turl = ../m.git\n'})
+    add_gitlink(bench, "m", inner)
+    failure = bench.failure(lfs=True, submodules=True)
+    assert (failure.stage, failure.category) == ("lfs", Category.CORRUPT_DATA)
+    assert failure.reason == "checkout_incomplete"
+
+
+@pytest.mark.parametrize("key", ["fetchexclude", "fetchinclude"])
+def test_what_the_repository_excludes_stays_a_pointer(bench, key):
+    config = f"[lfs]\n\t{key} = {'big' if key == 'fetchexclude' else 'small'}\n".encode()
+    pointer = bench.hub.add_lfs_object(b"big")
+    files = {"big/a.bin": pointer, "small/b.bin": bench.hub.add_lfs_object(b"small"), ".lfsconfig": config}
+    bench.repository(files=LFS_FILES | files)
+    done = Path(bench.clone(lfs=True).path)
+    assert ((done / "big/a.bin").read_bytes(), (done / "small/b.bin").read_bytes()) == (pointer, b"small")
+
+
+def test_a_pointer_that_no_attribute_makes_one_is_a_file(bench):
+    pointer = bench.hub.add_lfs_object(b"data")
+    bench.repository(files={"tests/sample.bin": pointer})
+    assert (Path(bench.clone(lfs=True).path) / "tests/sample.bin").is_file()
+
+
+@pytest.mark.parametrize("body", [b"garbage", b""])
+@pytest.mark.parametrize("ref", [{}, {"tag": "v1"}], ids=str)
+def test_an_answer_that_is_no_git_is_no_empty_repository(bench, body, ref):
+    """git reads any text/plain as the list of refs of a server that speaks no protocol, here an empty one."""
+    bench.repository()
+    bench.hub.fault(status_answer(200, body), path="info/refs", times=None)
+    failure = bench.failure(ref=ref)
+    assert (failure.category, failure.reason) == (Category.INVALID_REQUEST, "not_a_repository")
+    assert not Path(bench.sandbox.layout.workspace, "r").exists()
 
 
 def test_a_sandbox_without_git_lfs_is_told_before_anything_is_fetched(bench, tmp_path):

@@ -78,11 +78,35 @@ def test_another_commit_than_the_one_there_is_not_adopted(bench):
     assert bench.git("rev-parse", "HEAD", at=first.path) == first.commit
 
 
-def test_a_checkout_without_what_is_wanted_now_is_not_adopted(bench):
+ASKED = [
+    *({}, {"ref": {"branch": "main"}}, {"ref": {"branch": "dev"}}, {"ref": {"tag": "v1"}}, {"ref": {"tag": "dev"}}),
+    *({"depth": 1}, {"depth": 2}, {"depth": 1, "single_branch": False}, {"single_branch": True}),
+    *({"lfs": True}, {"submodules": True}, {"filter": "blob:none"}, {"ref": {"commit": "it"}}),
+]
+
+
+@pytest.mark.parametrize("first", ASKED, ids=str)
+def test_a_checkout_of_the_same_commit_that_was_asked_for_otherwise_is_not_adopted(bench, first):
+    commit = bench.repository()
+    bench.hub.public.add("o/r")
+    bench.push("main:refs/heads/dev", "main:refs/tags/v1", "main:refs/tags/dev")
+
+    def request(asked):
+        return {**asked, "ref": {"commit": commit}} if "commit" in asked.get("ref", {}) else asked
+
+    done = bench.clone(token=None, **request(first))
+    for other in ASKED:
+        if other == first:
+            again = bench.clone(token=None, **request(other))
+            assert (again.adopted, again.ref, again.baseline) == (True, done.ref, done.baseline)
+        else:
+            taken(bench, token=None, **request(other))
+
+
+def test_a_depth_of_the_default_is_the_same_request_however_it_is_spelled(bench):
     bench.repository()
-    bench.clone()
-    taken(bench, lfs=True)
-    taken(bench, submodules=True)
+    bench.clone(depth=3)
+    assert bench.clone(depth=3, single_branch=True).adopted
 
 
 def test_another_repository_of_the_same_path_is_not_adopted(bench):
@@ -129,7 +153,7 @@ def test_a_taken_workspace_name_is_not_touched(bench, tmp_path, what):
         case "elsewhere":
             link.symlink_to(tmp_path)
     taken(bench)
-    assert names(repos(bench) / "o") == []
+    assert names(repos(bench)) == []
     assert not (link / "r").exists()
 
 

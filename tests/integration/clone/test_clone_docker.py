@@ -6,6 +6,8 @@ from tests.doubles.github import FaultyGitHub
 from tests.doubles.thief import Thief
 from tests.integration.clone.bench import RUN, TOKEN, Bench
 from tests.integration.clone.test_clone_secrecy import add_gitlink
+from tests.integration.clone.test_clone_surroundings import basic
+from worker.failures.model import Category
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.docker.provider import DockerProvider
@@ -64,6 +66,43 @@ def test_a_trace_in_the_image_prints_nothing(docker_bench):
     assert "Remote branch nowhere not found" in failure.text
     assert "trace" not in failure.text
     assert TOKEN not in failure.text
+
+
+def test_what_a_home_in_the_container_says_is_not_heard(docker_bench):
+    docker_bench.repository()
+    netrc = b"machine 127.0.0.1 login evil password evil-credential\n"
+    docker_bench.sandbox.write("/root/.netrc", netrc, deadline=Deadline.after(30))
+    docker_bench.clone()
+    assert {offer for offer in docker_bench.hub.authorizations() if offer} == {basic(TOKEN)}
+
+
+def test_a_branch_with_an_at_sign(docker_bench):
+    commit = docker_bench.repository()
+    docker_bench.push("main:refs/heads/user@host/feature")
+    done = docker_bench.clone(ref={"branch": "user@host/feature"})
+    assert (done.commit, done.ref) == (commit, "refs/heads/user@host/feature")
+
+
+def test_a_checkout_is_nobodys_owner(docker_bench):
+    docker_bench.repository()
+    docker_bench.clone()
+    failure = docker_bench.failure(url=f"{docker_bench.hub.url}/o/r/newdir/lib")
+    assert (failure.category, failure.reason) == (Category.POLICY_DENIED, "owner_directory")
+    assert inside(docker_bench, "git -C /repos/o/r status --porcelain 2>/dev/null; ls /repos/o/r") == "README.md"
+    assert docker_bench.failure(url=f"{docker_bench.hub.url}/p/q/lib").stage == "clone"
+    assert inside(docker_bench, "ls -A /repos") == "o"
+
+
+@pytest.mark.parametrize("what", ["echo >/workspace", "ln -s nowhere /workspace", ":"])
+def test_a_workspace_that_is_gone_is_made_and_one_that_is_something_else_is_a_bad_layout(docker_bench, what):
+    commit = docker_bench.repository()
+    done = docker_bench.sandbox.run(["sh", "-c", f"rm -rf /workspace; {what}"], cwd="/", deadline=Deadline.after(60))
+    assert done.ok, done.stderr
+    if what == ":":
+        assert docker_bench.clone().commit == commit
+    else:
+        failure = docker_bench.failure()
+        assert (failure.category, failure.reason) == (Category.INVALID_REQUEST, "layout_invalid")
 
 
 def test_lfs(docker_bench):

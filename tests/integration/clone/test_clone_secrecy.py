@@ -10,7 +10,8 @@ from tests.doubles.github import status
 from tests.doubles.repositories import git
 from tests.doubles.thief import Thief
 from tests.integration.clone.bench import TOKEN, local_sandbox
-from worker.failures.model import Credential
+from worker.demo.github_double import Grant
+from worker.failures.model import Category, Credential
 
 NEEDLES = (TOKEN.encode(), base64.b64encode(f"x-access-token:{TOKEN}".encode()))
 
@@ -78,6 +79,48 @@ def test_a_submodule_on_the_same_host_is_cloned_with_it(bench):
     assert (Path(done.path) / "m/README.md").read_bytes() == b"hello\n"
     assert bench.git("status", "--porcelain", at=done.path) == ""
     assert bench.git("rev-parse", "HEAD^{tree}", at=done.path) == done.baseline
+
+
+@pytest.mark.parametrize(
+    ("userinfo", "persisted"),
+    [
+        *(("git@", False), ("some.user-1@", False), ("user:@", False)),
+        *(("user:password@", True), (":password@", True), ("ghs_abc:@", True), ("ghp_abc@", True)),
+        *(("glpat-abc@", True), ("github_pat_abc@", True)),
+    ],
+)
+def test_a_submodule_url_with_a_name_is_no_credential_and_with_a_password_it_is(bench, userinfo, persisted):
+    inner = bench.repository("o/m")
+    bench.hub.public.add("o/m")
+    url = bench.hub.git_url("o", "m").replace("://", f"://{userinfo}")
+    bench.repository(files={".gitmodules": f'[submodule "m"]\n\tpath = m\n\turl = {url}\n'.encode()})
+    add_gitlink(bench, "m", inner)
+    bench.hub.grants[userinfo.rpartition(":")[2].removesuffix("@")] = Grant(repository="o/m")
+    if persisted:
+        failure = bench.failure(submodules=True)
+        assert (failure.category, failure.reason) == (Category.POLICY_DENIED, "credential_persisted")
+    else:
+        assert Path(bench.clone(submodules=True).path, "m/README.md").is_file()
+
+
+def test_our_own_token_as_a_name_is_found_in_a_config_of_any_depth(bench):
+    inner = bench.repository("o/m")
+    bench.hub.public.add("o/m")
+    url = bench.hub.git_url("o", "m").replace("://", "://odd-token-of-no-shape@")
+    bench.repository(files={".gitmodules": f'[submodule "m"]\n\tpath = m\n\turl = {url}\n'.encode()})
+    add_gitlink(bench, "m", inner)
+    bench.hub.grant("odd-token-of-no-shape", "o/r")
+    assert bench.failure(submodules=True, token="odd-token-of-no-shape").reason == "credential_persisted"
+
+
+@pytest.mark.parametrize("value", ["!touch mark", "nonsense", "!"])
+def test_a_submodule_that_wants_a_command_is_refused(bench, value):
+    module = f'[submodule "m"]\n\tpath = m\n\turl = ../m.git\n\tupdate = "{value}"\n'
+    bench.repository(files={".gitmodules": module.encode()})
+    add_gitlink(bench, "m")
+    failure = bench.failure(submodules=True)
+    assert (failure.stage, failure.category) == ("submodules", Category.INVALID_REQUEST)
+    assert failure.reason == "submodule_invalid"
 
 
 @pytest.mark.parametrize("when", ["anonymous", "credential"])

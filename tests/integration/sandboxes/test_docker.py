@@ -1,11 +1,12 @@
 """What only a Docker engine can get wrong."""
 
 import threading
+import time
 
 import docker
 import pytest
 import requests
-from docker.errors import DockerException
+from docker.errors import DockerException, NotFound
 
 from tests.doubles.docker_proxy import AFTER, BEFORE, COALESCE, CUT_STREAM, SILENT, DockerProxy
 from tests.integration.sandboxes.conftest import docker_settings, release_all
@@ -181,13 +182,36 @@ class TestBehindOurBack:
             docker_provider.connect(made.id, labels, deadline=soon())
         assert failed.value.failure.reason == "layout_invalid"
 
-    def test_a_forged_lease_lengthens_only_its_own(self, made):
-        made.run(
-            ["sh", "-c", f"touch '{made.layout.scratch}/lease.x' '{made.layout.scratch}/lease.-1'"], deadline=soon()
-        )
-        before = made.lease_until(deadline=soon())
-        made.keep_alive(7200, deadline=soon())
-        assert made.lease_until(deadline=soon()) > before
+
+HOSTILE = {
+    "no shell": "rm -f /bin/sh /usr/bin/sh",
+    "a shell that never ends": "cp /bin/sh /bin/real; printf '#!/bin/real\nwhile :; do echo y; done\n' >/bin/sh",
+    "a link for a layout": "rm -rf /repos; ln -s /tmp /repos",
+    "no processes left": "i=0; while [ $i -lt 600 ]; do sleep 500 & i=$((i + 1)); done",
+}
+
+
+class TestHostileInside:
+    @pytest.mark.parametrize("script", HOSTILE.values(), ids=HOSTILE)
+    def test_nothing_inside_can_keep_it(self, docker_provider, made, labels, script):
+        made.run(["sh", "-c", script], deadline=soon(20), cwd="/")
+        began = time.monotonic()
+        made.keep_alive(60, deadline=soon(10))
+        assert [found.id for found in docker_provider.find(labels, deadline=soon(10))] == [made.id]
+        assert docker_provider.end(made.id, labels, deadline=soon(20)) is True
+        assert docker_provider.find(labels, deadline=soon(10)) == []
+        assert time.monotonic() - began < 15
+
+    def test_one_that_stopped_is_ended_too(self, api, docker_provider, made, labels):
+        """As after a reboot of the host: the container is there, its files with it, and does not run."""
+        api.kill(made.id)
+        wait_for(lambda: not api.inspect_container(made.id)["State"]["Running"])
+        with pytest.raises(OperationFailed) as failed:
+            made.keep_alive(60, deadline=soon())
+        assert failed.value.failure.category is Category.SANDBOX_LOST
+        assert docker_provider.end(made.id, labels, deadline=soon()) is True
+        with pytest.raises(NotFound):
+            api.inspect_container(made.id)
 
 
 class TestForeign:

@@ -1,13 +1,13 @@
 """Create, find, connect, lease and release, on every driver."""
 
-import time
+import threading
 
 import pytest
 
 from tests.integration.sandboxes.conftest import new_labels, release_all
-from tests.integration.sandboxes.helpers import soon
-from worker.failures.model import Category, InvalidRequest, OperationFailed
-from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
+from tests.integration.sandboxes.helpers import running, soon, wait_for
+from worker.failures.model import Category, EndedBy, InvalidRequest, OperationFailed
+from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Completed, Spec
 
 
 @pytest.fixture
@@ -87,16 +87,54 @@ class TestFind:
         assert provider.find({**labels, "more": "x"}, deadline=soon()) == []
 
 
-class TestLease:
-    def test_starts_with_the_ttl(self, made):
-        assert made.lease_until(deadline=soon()) == pytest.approx(time.time() + 600, abs=30)
+class TestEnd:
+    def test_ends_it_once(self, provider, made, labels):
+        assert provider.end(made.id, {LABEL_RUN: labels[LABEL_RUN]}, deadline=soon()) is True
+        assert provider.find(labels, deadline=soon()) == []
+        assert provider.end(made.id, labels, deadline=soon()) is False
 
-    def test_is_extended_and_never_shortened(self, provider, made, labels):
-        made.keep_alive(5000, deadline=soon())
-        extended = made.lease_until(deadline=soon())
-        assert extended == pytest.approx(time.time() + 5000, abs=30)
-        made.keep_alive(1, deadline=soon())
-        assert provider.connect(made.id, labels, deadline=soon()).lease_until(deadline=soon()) == extended
+    def test_another_runs_is_left_alone(self, provider, made, labels):
+        with pytest.raises(InvalidRequest, match="sandbox_id: foreign_sandbox"):
+            provider.end(made.id, new_labels(), deadline=soon())
+        assert [found.id for found in provider.find(labels, deadline=soon())] == [made.id]
+
+    @pytest.mark.parametrize("hostile", ["", "..", "/etc", "a" * 63, "local-" + "0" * 31, "x?y=z"])
+    def test_refuses_hostile_ids(self, provider, labels, hostile):
+        with pytest.raises(InvalidRequest, match="sandbox_id: malformed"):
+            provider.end(hostile, labels, deadline=soon())
+
+
+class TestEndCommands:
+    def test_ends_what_another_worker_left_and_nothing_else(self, provider, made, labels):
+        """Two workers in one sandbox; a third ends the commands of one of them by its task."""
+        others = {tag: provider.connect(made.id, labels, deadline=soon()) for tag in ("task-1", "task-2")}
+        done: dict[str, Completed] = {}
+
+        def work(tag: str, seconds: int) -> None:
+            others[tag].mark(tag)
+            argv = ["sh", "-c", f"trap '' TERM; sleep {seconds} & wait; sleep {seconds}"]
+            done[tag] = others[tag].run(argv, deadline=soon(60))
+
+        threads = [threading.Thread(target=work, args=(tag, 400 + n)) for n, tag in enumerate(others)]
+        for thread in threads:
+            thread.start()
+        wait_for(lambda: running(made, "sleep 400") and running(made, "sleep 401"))
+
+        made.end_commands("task-1", deadline=soon())
+
+        assert running(made, "sleep 400") == ""
+        assert running(made, "sleep 401") != ""
+        threads[0].join(10)
+        assert (done["task-1"].signal, done["task-1"].ended_by) == ("SIGKILL", EndedBy.UNKNOWN)
+        made.end_commands("task-2", deadline=soon())
+        threads[1].join(10)
+        assert running(made, "sleep 401") == ""
+
+    def test_nothing_to_end(self, made):
+        made.mark("task")
+        assert made.run(["true"], deadline=soon()).ok
+        made.end_commands("task", deadline=soon())
+        made.end_commands("never seen", deadline=soon())
 
 
 class TestRelease:
@@ -115,7 +153,7 @@ class TestRelease:
             lambda: made.write(path, b"x", deadline=soon()),
             lambda: list(made.read(path, deadline=soon())),
             lambda: made.keep_alive(5, deadline=soon()),
-            lambda: made.lease_until(deadline=soon()),
+            lambda: made.end_commands("task", deadline=soon()),
         )
         for call in calls:
             with pytest.raises(OperationFailed) as failed:

@@ -111,6 +111,14 @@ class TestStreams:
         assert (done.stdout, done.exit_code) == (b"begun\n", 3)
         assert time.monotonic() - begun < 3
 
+    @pytest.mark.parametrize("pause", ["0.02", "0.2"])
+    def test_nor_does_one_that_goes_on_talking(self, sandbox, pause):
+        begun = time.monotonic()
+        done = sh(sandbox, f"(for n in $(seq 1 {int(20 / float(pause))}); do echo x; sleep {pause}; done) & exit 3")
+        assert (done.exit_code, done.ended_by) == (3, EndedBy.ITSELF)
+        assert set(done.stdout.split()) <= {b"x"}
+        assert time.monotonic() - begun < 5
+
     def test_quick_commands_lose_nothing(self, sandbox):
         for number in range(150):
             assert sandbox.run(["echo", str(number)], deadline=soon()).stdout == f"{number}\n".encode()

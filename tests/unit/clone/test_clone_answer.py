@@ -18,6 +18,10 @@ def test_a_finished_clone_is_read():
     assert delivered(said()) == Delivered(commit=ID, ref="refs/heads/main", tree=ID, bytes=12 * 1024, adopted=False)
 
 
+def test_a_branch_may_start_with_a_dash_as_its_name_is_in_full():
+    assert delivered(said(ref="refs/heads/-x")).ref == "refs/heads/-x"
+
+
 def test_none_is_none():
     done = delivered(said(commit="none", ref="none", adopted="yes"))
     assert (done.commit, done.ref, done.adopted) == (None, None, True)
@@ -33,7 +37,8 @@ def test_none_is_none():
         {"commit": ""},
         {"ref": "main"},
         {"ref": "refs/heads/a b"},
-        {"ref": "refs/heads/-x"},
+        {"ref": "refs/heads/a..b"},
+        {"ref": "refs/heads/" + "a" * 245},
         {"ref": "refs/remotes/x"},
         {"tree": "none"},
         {"tree": ID.upper()},

@@ -5,7 +5,8 @@ import pytest
 
 from worker.failures.classify import ALL_RULES, classify
 from worker.failures.model import Category, Credential, EndedBy, Failure
-from worker.failures.rules import Rule, first, shape
+from worker.failures.rules import Rule, first
+from worker.failures.shapes import shape
 
 
 def failure(text: str = "", **facts: object) -> Failure:
@@ -68,7 +69,7 @@ class TestGitStderr:
             (
                 "fatal: unable to access 'x': Recv failure: Connection reset by peer",
                 Category.TRANSIENT_NETWORK,
-                "reset",
+                "transfer_broken",
             ),
             (
                 "fatal: unable to access 'x': Failed to connect to h port 1 after 0 ms: Couldn't connect to server",

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.failures.classify import classify
+from worker.failures.classify import ALL_RULES, classify
 from worker.failures.model import Category, Failure
-from worker.failures.text import KEPT, normalise, status_in
+from worker.failures.status import status_in
+from worker.failures.text import KEPT, normalise
 
 
 def judged(text: str) -> Category:
@@ -124,6 +125,9 @@ class TestTime:
             "\x1b[", "\x1b]", "\\", "a", "0", "http ", "://", "a://", "repository '", "container ", "loose object ",
             "cloning into '", "receiving objects: 1% (", "permission to ", "unexpected status from ", "2026-01-02 ",
             "\n", " ", "error: ", "\u0130", "exec: ", "manifest for ", "unable to write file ", "dial tcp lookup ",
+            "sandbox ", "get url ", "timeout ", "connection ", "name ", "error: unable to create file ", "template ",
+            "pull access denied for ", "cannot lock ref ", "[remote rejected] ", "status ", "(503", "AaAa", "Aa",
+            "dépôt '", "松散对象 ", "\\\\n", "\\u001b[", "##[", "#1 1.1 ", "| ", '{"code": ', "[[[[", "((((",
         ],
     )  # fmt: skip
     def test_a_hostile_megabyte_is_judged_within_a_second_or_two(self, unit):
@@ -131,3 +135,19 @@ class TestTime:
         start = time.process_time()
         judged(text)
         assert time.process_time() - start < 2.5
+
+    def test_ordinary_texts_take_well_under_a_millisecond(self):
+        text = "remote: Enumerating objects: 5, done.\nfatal: something that no rule has ever heard of\n" * 4
+        judged(text)
+        start = time.process_time()
+        for _ in range(200):
+            judged(text)
+        assert (time.process_time() - start) / 200 < 1e-3
+
+    @given(
+        st.lists(
+            st.sampled_from([*(rule.text.pattern[:40] for rule in ALL_RULES if rule.text), "\x1b[", "\\n", "503 "])
+        )
+    )
+    def test_pieces_of_rules_in_any_order_are_judged(self, pieces):
+        assert judged(" ".join(pieces)) in Category

@@ -1,10 +1,11 @@
 import time
 
 import pytest
+import redis
 
 from worker.retrying import patience
 from worker.retrying.patience import patient
-from worker.stores.redis import StoreError
+from worker.stores.redis import StoreError, is_outage
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +49,34 @@ def test_other_errors_are_not_waited_out():
 
     with pytest.raises(KeyError):
         patient(call)
+
+
+@pytest.mark.parametrize(
+    ("exc", "passes"),
+    [
+        (redis.ConnectionError("refused"), True),
+        (redis.TimeoutError(), True),
+        (redis.BusyLoadingError("loading"), True),
+        (redis.exceptions.ReadOnlyError("a replica now"), True),
+        (redis.exceptions.OutOfMemoryError("full"), True),
+        (redis.exceptions.ClusterDownError("CLUSTERDOWN"), True),
+        (redis.ResponseError("MISCONF errors writing to disk"), True),
+        (redis.ResponseError("NOREPLICAS not enough"), True),
+        (redis.ResponseError("WRONGTYPE operation against a key"), False),
+        (redis.ResponseError("ERR Error running script"), False),
+        (redis.exceptions.NoPermissionError("NOPERM"), False),
+        (redis.DataError("invalid input"), False),
+        (OSError("not the store's"), False),
+    ],
+)
+def test_only_an_outage_is_waited_out(exc: Exception, passes: bool):
+    assert is_outage(exc) is passes
+    calls = []
+
+    def call() -> None:
+        calls.append(1)
+        raise exc
+
+    with pytest.raises(type(exc)):
+        patient(call, patience=0.05)
+    assert (len(calls) > 1) is passes

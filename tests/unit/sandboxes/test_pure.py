@@ -5,6 +5,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import time
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from worker.failures.model import Failure, InvalidRequest, OperationFailed
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
 from worker.sandboxes.docker.container import (
     CAPABILITIES,
-    LABEL_LEASE,
+    LABEL_CREATED,
     allowed_image,
     container_config,
     container_name,
@@ -124,10 +125,10 @@ class TestContainer:
         assert (host["CapDrop"], host["CapAdd"]) == (["ALL"], list(CAPABILITIES))
         assert host_config(Spec(strict=True), self.SETTINGS)["CapAdd"] == []
 
-    def test_labels_carry_the_lease(self):
-        labels = container_config(Spec(ttl=100), LABELS, self.SETTINGS)["Labels"]
+    def test_labels_say_when_it_was_made(self):
+        labels = container_config(Spec(), LABELS, self.SETTINGS)["Labels"]
         assert labels.items() >= LABELS.items()
-        assert labels[LABEL_LEASE].isdigit()
+        assert int(labels[LABEL_CREATED]) == pytest.approx(time.time_ns(), abs=10e9)
 
 
 class TestArchive:

@@ -1,9 +1,11 @@
 """The scripts that run inside, in a shell of this machine."""
 
+import signal
 import subprocess
 
 import pytest
 
+from tests.rig.waiting import until
 from worker.sandboxes.docker import scripts
 
 
@@ -52,11 +54,29 @@ def test_the_wrapper_hands_on_stdin_and_exit_code(record, tmp_path):
     assert not stdin.exists()
 
 
-@pytest.mark.parametrize(
-    ("leases", "kept"), [([], ["500"]), (["100", "400"], ["500"]), (["100", "900"], ["500", "900"])]
-)
-def test_a_lease_is_never_shortened(tmp_path, leases, kept):
-    for lease in leases:
-        (tmp_path / f"lease.{lease}").touch()
-    assert sh(scripts.KEEP, tmp_path, 500).returncode == 0
-    assert sorted(sh(scripts.LEASES, tmp_path).stdout.split()) == kept
+def recorded(tmp_path, name, *argv):
+    """A command that runs with a record of this name."""
+    argv = ["/bin/sh", "-c", scripts.WRAPPER, "sandferry", str(tmp_path / name), "60", "/dev/null", "/", *argv]
+    running = subprocess.Popen(argv, start_new_session=True)
+    until(lambda: (tmp_path / name).exists() and (tmp_path / name).read_text(), what="it is recorded")
+    return running
+
+
+def test_end_all_ends_what_has_the_tag_and_nothing_else(tmp_path):
+    with (
+        recorded(tmp_path, "a.1", "sleep", "60") as first,
+        recorded(tmp_path, "a.2", "sh", "-c", "trap '' TERM; sleep 60; sleep 60") as stubborn,
+        recorded(tmp_path, "ab.1", "sleep", "60") as other,
+    ):
+        (tmp_path / "a.tombstone").touch()
+        (tmp_path / "a.3.in").write_text("private")
+        done = sh(scripts.END_ALL, tmp_path, "a", scripts.END, 5, 50)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert (first.wait(5), stubborn.wait(5), other.poll()) == (-signal.SIGTERM, -signal.SIGKILL, None)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tombstone", "ab.1"]
+        assert sh(scripts.END_ALL, tmp_path, "ab", scripts.END, 5, 50).returncode == 0
+        assert other.wait(5) == -signal.SIGTERM
+
+
+def test_end_all_finds_nothing_where_nothing_was_recorded(tmp_path):
+    assert sh(scripts.END_ALL, tmp_path / "absent", "a", scripts.END, 5, 50).returncode == 0

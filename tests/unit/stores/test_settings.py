@@ -14,6 +14,8 @@ def refused(**values) -> str:
     ("values", "word"),
     [
         ({"visibility_timeout": 3900, "deadline_max": 3600}, "visibility_timeout must exceed deadline_max"),
+        ({"tool_timeout_max": 6780}, "visibility_timeout must exceed tool_timeout_max"),
+        ({"tool_package_max": 10}, "tool_package_max"),
         ({"record_ttl": 86_400, "result_expires": 86_400}, "record_ttl must exceed"),
         ({"record_ttl": 7000, "result_expires": 10}, "record_ttl must exceed"),
         ({"broker_url": "amqp://guest:cnry@host//"}, "state_url must be a redis"),
@@ -64,3 +66,11 @@ def test_lists_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch):
 )
 def test_is_redis(url, expected):
     assert is_redis(url) is expected
+
+
+def test_tools_have_their_places_and_their_time():
+    config = Settings(tool_stores="default=/srv/tools, other=s3://bucket/tools", tools_allowed="sha256:a,sha256:b")
+    assert config.tool_stores == {"default": "/srv/tools", "other": "s3://bucket/tools"}
+    assert config.tools_allowed == ("sha256:a", "sha256:b")
+    assert Settings(tool_timeout_max=6779).longest_job == 6779 + 120
+    assert Settings(tool_timeout_max=60).longest_job == 3600

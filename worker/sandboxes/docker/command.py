@@ -1,6 +1,8 @@
 """A command in a container: run to its end, or ended with its whole process group."""
 
+import hashlib
 import math
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ GRACE = 0.5
 """Seconds between TERM and KILL."""
 CONFIRM = 5.0
 """Seconds a killed group may take to be gone."""
+_TENTHS = tuple(str(round(seconds * 10)) for seconds in (GRACE, CONFIRM))
+"""Both, as our scripts take them."""
 _SLACK = 5
 """Seconds the watchdog inside waits longer than we do, so that we are the ones who end a command."""
 
@@ -30,23 +34,43 @@ class Record:
     """Where a command is written down inside its container, and where its stdin lies."""
 
     directory: str
-    nonce: str
+    name: str
     has_stdin: bool = False
 
     @property
     def path(self) -> str:
         """The file that holds the leader's pid and start time."""
-        return f"{self.directory}/{self.nonce}"
+        return f"{self.directory}/{self.name}"
 
     @property
     def stdin_name(self) -> str:
         """The name of the stdin file in the directory; END removes it with the record."""
-        return f"{self.nonce}.in"
+        return f"{self.name}.in"
 
     @property
     def stdin(self) -> str:
         """What the command reads."""
         return f"{self.directory}/{self.stdin_name}" if self.has_stdin else "/dev/null"
+
+
+def record_name(tag: str) -> str:
+    """A new name for the record of a command of ``tag``; a tag is anything, so its digest stands for it."""
+    return f"{_digest(tag)}.{secrets.token_hex(16)}"
+
+
+def end_all(engine: Engine, container: str, directory: str, tag: str, deadline: Deadline) -> None:
+    """End every recorded command of ``tag`` with its process group, and see them gone.
+
+    :raises OperationFailed: nobody could confirm it (``timeout_ambiguous``).
+    """
+    pattern = (directory, _digest(tag))
+    code, _ = helper(engine, container, scripts.END_ALL, *pattern, scripts.END, *_TENTHS, deadline=deadline)
+    if code != 0:
+        raise failure("run", Category.TIMEOUT_AMBIGUOUS, "timeout_ambiguous")
+
+
+def _digest(tag: str) -> str:
+    return hashlib.sha256(tag.encode()).hexdigest()[:32]
 
 
 class Command:
@@ -125,9 +149,8 @@ class Command:
             # An engine whose client does not read holds back every exit of this container, our helper's too.
             self._stream.close()
         patience = Deadline.after(GRACE + CONFIRM + _SLACK)
-        tenths = [str(round(seconds * 10)) for seconds in (GRACE, CONFIRM)]
         with self._engine.within(patience, "run"):
-            code, sent = helper(self._engine, self._container, scripts.END, self._record, *tenths, deadline=patience)
+            code, sent = helper(self._engine, self._container, scripts.END, self._record, *_TENTHS, deadline=patience)
         if code != 0:
             raise failure("run", Category.TIMEOUT_AMBIGUOUS, "timeout_ambiguous")
         return sent.decode("ascii", "replace").strip() or None

@@ -12,9 +12,6 @@ from worker.sandboxes.environment import built_env
 from worker.sandboxes.labels import digest
 from worker.sandboxes.settings import DockerSettings
 
-LABEL_LEASE = "sandferry.lease"
-"""The lease a container starts with, in epoch seconds: a floor that holds when its scratch cannot be read."""
-
 LABEL_CREATED = "sandferry.created"
 """When the create was sent, in epoch nanoseconds: the engine lists whole seconds."""
 
@@ -50,14 +47,12 @@ def allowed_image(spec: Spec, settings: DockerSettings) -> str:
 
 def container_config(spec: Spec, labels: Mapping[str, str], settings: DockerSettings) -> dict[str, Any]:
     """The engine's ``ContainerConfig``, without the host's part."""
-    now = time.time_ns()
-    own = {LABEL_LEASE: str(int(now / 1e9 + spec.ttl)), LABEL_CREATED: f"{now:020d}"}
     return {
         "Image": allowed_image(spec, settings),
         "Entrypoint": ["/bin/sh", "-c", MAIN],
         "Cmd": [],
         "Env": [f"{key}={value}" for key, value in built_env(spec.env).items()],
-        "Labels": {**labels, **own},
+        "Labels": {**labels, LABEL_CREATED: f"{time.time_ns():020d}"},
         "WorkingDir": "/",
         "Healthcheck": {"Test": ["NONE"]},
     }

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from docker.errors import NotFound
 
@@ -58,22 +59,37 @@ class DockerProvider:
 
     def connect(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> DockerSandbox:
         """See :meth:`worker.sandboxes.base.Provider.connect`."""
-        if not _ID.fullmatch(sandbox_id):
-            raise InvalidRequest("sandbox_id", "malformed")
-        engine = self._engines.get(deadline)
-        with engine.within(deadline, "connect"):
-            try:
-                about = engine.inspect_container(sandbox_id)
-            except NotFound as exc:
-                raise lost("connect", exc) from exc
-        require_ours(about["Config"]["Labels"] or {}, labels)
-        if not about["State"]["Running"]:
+        about = self._about(sandbox_id, labels, deadline, "connect")
+        if about is None or not about["State"]["Running"]:
             raise lost("connect")
         return self._prepared(sandbox_id, about["Config"]["Labels"], deadline)
+
+    def end(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> bool:
+        """See :meth:`worker.sandboxes.base.Provider.end`."""
+        about = self._about(sandbox_id, labels, deadline, "release")
+        if about is None:
+            return False
+        DockerSandbox(self._engines, sandbox_id, about["Config"]["Labels"]).release(deadline=deadline)
+        return True
 
     def facts(self, exc: BaseException, *, operation: str, stage: str) -> Failure:
         """See :meth:`worker.sandboxes.base.Provider.facts`."""
         return docker_facts(exc, operation=operation, stage=stage)
+
+    def _about(
+        self, sandbox_id: str, labels: Mapping[str, str], deadline: Deadline, stage: str
+    ) -> dict[str, Any] | None:
+        """What the engine knows of a container of ours; ``None`` when there is none."""
+        if not _ID.fullmatch(sandbox_id):
+            raise InvalidRequest("sandbox_id", "malformed")
+        engine = self._engines.get(deadline)
+        with engine.within(deadline, stage):
+            try:
+                about: dict[str, Any] = engine.inspect_container(sandbox_id)
+            except NotFound:
+                return None
+        require_ours(about["Config"]["Labels"] or {}, labels)
+        return about
 
     def _prepared(self, container: str, labels: Mapping[str, str], deadline: Deadline) -> DockerSandbox:
         sandbox = DockerSandbox(self._engines, container, labels)

@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import secrets
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,8 +15,8 @@ from worker.failures.model import Category, EndedBy
 from worker.sandboxes.base import MEBIBYTE, Completed
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.docker import files, scripts
-from worker.sandboxes.docker.command import Command, Record
-from worker.sandboxes.docker.container import LABEL_LEASE, LAYOUT
+from worker.sandboxes.docker.command import Command, Record, end_all, record_name
+from worker.sandboxes.docker.container import LAYOUT
 from worker.sandboxes.docker.engine import NAME, Engine, Engines
 from worker.sandboxes.docker.faults import failure, is_lost, lost, lost_or_raised
 from worker.sandboxes.docker.paths import raise_errno, split
@@ -25,7 +24,7 @@ from worker.sandboxes.docker.removal import remove
 from worker.sandboxes.docker.stream import helper
 from worker.sandboxes.environment import built_env, checked_argv
 
-_EPOCH = re.compile(rb"[0-9]{1,11}")
+_NUMBER = re.compile(rb"[0-9]{1,11}")
 _OOM_KILLS = re.compile(rb"^oom_kill ([0-9]{1,9})$", re.MULTILINE)
 _DYING = 0.3
 """Seconds in which the engine admits that a container whose processes were killed has ended."""
@@ -47,6 +46,7 @@ class DockerSandbox:
         self._labels = dict(labels)
         self._owner: files.Owner | None = None
         self._oom_kills = 0
+        self._tag = ""
         self.id = container
 
     @property
@@ -67,7 +67,7 @@ class DockerSandbox:
         """See :meth:`worker.sandboxes.base.Sandbox.run`."""
         argv, built = checked_argv(argv), built_env(env)
         with self._engine(deadline, "run") as engine:
-            record = Record(f"{LAYOUT.scratch}/exec", secrets.token_hex(16), has_stdin=stdin is not None)
+            record = Record(f"{LAYOUT.scratch}/exec", record_name(self._tag), has_stdin=stdin is not None)
             if stdin is not None:
                 with files.spooled(stdin) as spool:
                     self._put(engine, (record.directory, record.stdin_name), spool, 0o600, deadline)
@@ -116,19 +116,20 @@ class DockerSandbox:
             raise failure("read", Category.TRANSIENT_NETWORK, "stream_cut")
         return done.stdout, about[2]
 
-    def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
-        """See :meth:`worker.sandboxes.base.Sandbox.keep_alive`."""
-        until = str(int(time.time() + seconds) + 1)
-        with self._engine(deadline, "keep_alive") as engine:
-            code, _ = helper(engine, self.id, scripts.KEEP, LAYOUT.scratch, until, deadline=deadline)
-            raise_errno(code, "keep_alive")
+    def mark(self, tag: str) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.mark`."""
+        self._tag = tag
 
-    def lease_until(self, *, deadline: Deadline) -> float:
-        """See :meth:`worker.sandboxes.base.Sandbox.lease_until`. The sandbox may forge it, for itself only."""
-        with self._engine(deadline, "lease_until") as engine:
-            _, output = helper(engine, self.id, scripts.LEASES, LAYOUT.scratch, deadline=deadline)
-        leases = [line for line in output.split() if _EPOCH.fullmatch(line)]
-        return float(max([int(self._labels.get(LABEL_LEASE, "0")), *map(int, leases)]))
+    def end_commands(self, tag: str, *, deadline: Deadline) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.end_commands`."""
+        with self._engine(deadline, "run") as engine:
+            end_all(engine, self.id, f"{LAYOUT.scratch}/exec", tag, deadline)
+
+    def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:  # noqa: ARG002 - an engine ends none by itself
+        """See :meth:`worker.sandboxes.base.Sandbox.keep_alive`."""
+        with self._engine(deadline, "keep_alive") as engine:
+            if is_lost(engine, self.id):
+                raise lost("keep_alive")
 
     def release(self, *, deadline: Deadline) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.release`."""
@@ -188,7 +189,7 @@ class DockerSandbox:
     def _resolve_owner(self, engine: Engine, deadline: Deadline) -> files.Owner:
         if self._owner is None:
             _, output = helper(engine, self.id, "id -u; id -g", deadline=deadline)
-            numbers = [int(line) for line in output.split() if _EPOCH.fullmatch(line)]
+            numbers = [int(line) for line in output.split() if _NUMBER.fullmatch(line)]
             self._owner = files.Owner(*numbers) if len(numbers) == 2 else files.Owner()
         return self._owner
 

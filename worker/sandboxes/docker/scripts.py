@@ -82,6 +82,21 @@ Exits 0 when the group is gone and prints the last signal it took; 4 when it doe
 makes one, and a command that has not begun yet will not.
 """
 
+END_ALL = r"""
+directory=$1 tag=$2 end=$3 grace=$4 confirm=$5 code=0
+for record in "$directory/$tag".*; do
+  case $record in *.in) continue ;; esac
+  [ -e "$record" ] || continue
+  # Empty: a command that is just beginning, or one that END kept from it.
+  [ -s "$record" ] || sleep 0.2 2>/dev/null || sleep 1
+  [ -s "$record" ] || continue
+  /bin/sh -c "$end" sandferry "$record" "$grace" "$confirm" >/dev/null || code=4
+done
+rm -f "$directory/$tag".*.in
+exit "$code"
+"""
+"""Arguments: directory of records, beginning of their names, :data:`END` and what it takes. Exits as END does."""
+
 ALIVE = (
     _STAT
     + r"""
@@ -89,17 +104,6 @@ read -r leader first 2>/dev/null <"$1" && born "$leader" && [ "$born" = "$first"
 """
 )
 """Arguments: record file. Succeeds while the command itself runs."""
-
-KEEP = r"""
-cd -- "$1" && : >"lease.$2" || exit 1
-for file in lease.*; do
-  [ "${file#lease.}" -ge "$2" ] 2>/dev/null || rm -f -- "$file"
-done
-"""
-"""Arguments: scratch, epoch seconds. The highest name counts, so two writers cannot shorten a lease."""
-
-LEASES = r"""cd -- "$1" && for file in lease.*; do echo "${file#lease.}"; done"""
-"""Arguments: scratch. Prints every recorded lease."""
 
 LAYOUT = r"""
 [ -e "$1" ] || [ -L "$1" ] || echo "$1"

@@ -15,8 +15,8 @@ from worker.sandboxes.docker.frames import STDERR, STDOUT, FrameParser
 _TICK = 0.05
 """Seconds between two looks at the deadline and the cancel signal."""
 _LOOK = 0.5
-"""Seconds of silence after which the engine is asked whether the command still runs: a background child that
-holds the pipe keeps the stream open."""
+"""Seconds after which the engine is asked whether the command still runs: a background child that holds the pipe
+keeps the stream open, and may write to it for ever."""
 _SETTLE = 0.1
 """Seconds the engine usually takes at most to record an exit after it closed the stream."""
 _CONFIRM = 5.0
@@ -73,12 +73,11 @@ class ExecStream:
         looked = time.monotonic()
         while self._deadline.ended_by() is None:
             if self._readable(min(_TICK, self._deadline.remaining())):
-                looked = time.monotonic()
                 if not (data := self._response.raw.read1(_CHUNK)):
                     self._settle()
                     return
                 yield from self._parsed(data)
-            elif time.monotonic() - looked > _LOOK:
+            if time.monotonic() - looked > _LOOK:
                 looked = time.monotonic()
                 if not self.inspect()["Running"]:
                     yield from self.drain()

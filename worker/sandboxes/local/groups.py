@@ -28,6 +28,14 @@ def alive(pgid: int) -> bool:
     return False
 
 
+def born(pid: int) -> str | None:
+    """When a process began, in the kernel's own count; ``None``: there is none. Tells a number that is used again."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
+    except OSError:
+        return None
+
+
 def send(pgid: int, number: signal.Signals) -> None:
     """Signal a group; one that is gone is no error."""
     with suppress(ProcessLookupError):

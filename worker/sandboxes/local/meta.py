@@ -1,11 +1,11 @@
-"""What the local driver remembers of a sandbox: its labels and its lease."""
+"""What the local driver remembers of a sandbox."""
 
 import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from worker.sandboxes.local.tree import write_atomically
@@ -15,16 +15,11 @@ _FILE = "meta.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meta:
-    """Times are seconds since the epoch: they outlive this process."""
+    """``created`` in seconds since the epoch: it outlives this process."""
 
     labels: Mapping[str, str]
     created: float
-    lease_until: float
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    def extended(self, until: float) -> "Meta":
-        """With a lease of at least ``until``, never a shorter one."""
-        return replace(self, lease_until=max(self.lease_until, until))
 
 
 def load(home: Path) -> Meta | None:

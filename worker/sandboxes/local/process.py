@@ -31,6 +31,19 @@ _GATE = 'read -r go || exit 125; cd -- "$0" || exit 126; unset OLDPWD; exec "$@"
 """Holds the command until its watchdog knows it. ``sh`` reads a pipe by bytes, so the rest is the command's."""
 
 
+def end_group(group: int) -> None:
+    """End a process group: TERM, grace, KILL, and see it gone.
+
+    :raises OperationFailed: it does not go (``timeout_ambiguous``).
+    """
+    groups.send(group, signal.SIGTERM)
+    if groups.gone_within(group, GRACE):
+        return
+    groups.send(group, signal.SIGKILL)
+    if not groups.gone_within(group, CONFIRM):
+        raise OperationFailed(Failure(operation="sandbox", stage="run", provider="local", reason="timeout_ambiguous"))
+
+
 class Process:
     """A running command; leaving the ``with`` block ends whatever of it is left."""
 
@@ -70,12 +83,17 @@ class Process:
             with suppress(BrokenPipeError):
                 stream.close()
 
+    @property
+    def group(self) -> int:
+        """The process group of the command and all it started."""
+        return self._main.pid
+
     def finish(self, deadline: Deadline) -> Completed:
         """Read the command to its end, or end it."""
         while not (ended := deadline.ended_by() or self._over_limit()) and not self._exited():
             self._pump(min(_TICK, deadline.remaining()))
         if ended:
-            self._end()
+            end_group(self.group)
         self._drain()
         exit_code, name = decode_exit(self._main.wait())
         stdout, stderr = (bytes(buffer[: self._limit]) for buffer in self._out.values())
@@ -86,17 +104,6 @@ class Process:
             stdout=stdout,
             stderr=stderr,
         )
-
-    def _end(self) -> None:
-        pgid = self._main.pid
-        groups.send(pgid, signal.SIGTERM)
-        if groups.gone_within(pgid, GRACE):
-            return
-        groups.send(pgid, signal.SIGKILL)
-        if not groups.gone_within(pgid, CONFIRM):
-            raise OperationFailed(
-                Failure(operation="sandbox", stage="run", provider="local", reason="timeout_ambiguous")
-            )
 
     def _streams(self) -> list[IO[bytes]]:
         streams = (self._main.stdin, self._main.stdout, self._main.stderr)

@@ -11,8 +11,8 @@ from worker.sandboxes.base import Spec
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.facts import plain_facts
 from worker.sandboxes.labels import matches, require_complete, require_ours
-from worker.sandboxes.local import meta
-from worker.sandboxes.local.sandbox import DIRECTORIES, NAME, LocalSandbox, lost
+from worker.sandboxes.local import meta, tree
+from worker.sandboxes.local.sandbox import DIRECTORIES, NAME, LocalSandbox, lost, remains
 
 _ID = re.compile(r"local-[0-9a-f]{32}")
 
@@ -48,21 +48,34 @@ class LocalProvider:
     def connect(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> LocalSandbox:
         """See :meth:`worker.sandboxes.base.Provider.connect`."""
         deadline.check("sandbox", "connect")
-        if not _ID.fullmatch(sandbox_id):
-            raise InvalidRequest("sandbox_id", "malformed")
-        path = self._root / sandbox_id
-        if (about := meta.load(path)) is None:
+        if (sandbox := self._known(sandbox_id, labels)) is None:
             raise lost("connect")
-        require_ours(about.labels, labels)
-        return LocalSandbox(path, about)
+        return sandbox
+
+    def end(self, sandbox_id: str, labels: Mapping[str, str], *, deadline: Deadline) -> bool:
+        """See :meth:`worker.sandboxes.base.Provider.end`."""
+        deadline.check("sandbox", "release")
+        if (sandbox := self._known(sandbox_id, labels)) is None:
+            tree.remove(remains(self._root / sandbox_id))
+            return False
+        sandbox.release(deadline=deadline)
+        return True
 
     def facts(self, exc: BaseException, *, operation: str, stage: str) -> Failure:
         """See :meth:`worker.sandboxes.base.Provider.facts`."""
         return plain_facts(exc, operation=operation, stage=stage, provider=NAME)
 
+    def _known(self, sandbox_id: str, labels: Mapping[str, str]) -> LocalSandbox | None:
+        if not _ID.fullmatch(sandbox_id):
+            raise InvalidRequest("sandbox_id", "malformed")
+        path = self._root / sandbox_id
+        if (about := meta.load(path)) is None:
+            return None
+        require_ours(about.labels, labels)
+        return LocalSandbox(path, about)
+
     def _make(self, spec: Spec, labels: Mapping[str, str]) -> LocalSandbox:
-        now = time.time()
-        about = meta.Meta(labels=dict(labels), created=now, lease_until=now + spec.ttl, env=dict(spec.env))
+        about = meta.Meta(labels=dict(labels), created=time.time(), env=dict(spec.env))
         sandbox_id = f"local-{secrets.token_hex(16)}"
         making = self._root / f".making-{sandbox_id}"
         making.mkdir(mode=0o700)

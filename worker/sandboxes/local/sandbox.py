@@ -1,6 +1,5 @@
 """A sandbox that is a directory."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +8,8 @@ from worker.sandboxes.base import MEBIBYTE, Completed, Layout
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.environment import SEARCH_PATH, built_env, checked_argv
 from worker.sandboxes.local import groups, meta, tree
-from worker.sandboxes.local.process import Process
+from worker.sandboxes.local.process import Process, end_group
+from worker.sandboxes.local.records import Records
 
 NAME = "local"
 DIRECTORIES = ("workspace", "repos", "scratch", "home")
@@ -24,6 +24,8 @@ class LocalSandbox:
     def __init__(self, path: Path, about: meta.Meta) -> None:
         self._path = path
         self._about = about
+        self._records = Records(path / "commands")
+        self._tag = ""
         self.id = path.name
         self.layout = Layout(
             workspace=str(path / "workspace"), repos=str(path / "repos"), scratch=str(path / "scratch")
@@ -48,7 +50,11 @@ class LocalSandbox:
         self._check(deadline, "run")
         base = {"PATH": SEARCH_PATH, "HOME": self._home}
         built = built_env(base, self._about.env, env)
-        with Process(checked_argv(argv), built, cwd or self.layout.workspace, stdin, output_limit) as process:
+        place = cwd or self.layout.workspace
+        with (
+            Process(checked_argv(argv), built, place, stdin, output_limit) as process,
+            self._records.of(self._tag, process.group),
+        ):
             return process.finish(deadline)
 
     def write(self, path: str, data: bytes | Iterable[bytes], *, deadline: Deadline, mode: int = 0o600) -> None:
@@ -62,22 +68,25 @@ class LocalSandbox:
         self._check(deadline, "read")
         return _until(deadline, "read", tree.read_from(self._inside(path), offset))
 
-    def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:
+    def mark(self, tag: str) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.mark`."""
+        self._tag = tag
+
+    def end_commands(self, tag: str, *, deadline: Deadline) -> None:
+        """See :meth:`worker.sandboxes.base.Sandbox.end_commands`."""
+        self._check(deadline, "run")
+        for group in self._records.left(tag):
+            end_group(group)
+
+    def keep_alive(self, seconds: float, *, deadline: Deadline) -> None:  # noqa: ARG002 - nobody ends one by itself
         """See :meth:`worker.sandboxes.base.Sandbox.keep_alive`."""
         self._check(deadline, "keep_alive")
-        with meta.locked(self._path):
-            meta.save(self._path, self._current("keep_alive").extended(time.time() + seconds))
-
-    def lease_until(self, *, deadline: Deadline) -> float:
-        """See :meth:`worker.sandboxes.base.Sandbox.lease_until`."""
-        self._check(deadline, "lease_until")
-        return self._current("lease_until").lease_until
 
     def release(self, *, deadline: Deadline) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.release`."""
         deadline.check("sandbox", "release")
         # Renamed first: a removal that is cut short leaves nothing that could be taken for a sandbox.
-        gone = self._path.with_name(f".gone-{self.id}")
+        gone = remains(self._path)
         if self._path.is_dir():
             groups.kill_by_home(self._home)
             self._path.rename(gone)
@@ -86,11 +95,6 @@ class LocalSandbox:
     @property
     def _home(self) -> str:
         return str(self._path / "home")
-
-    def _current(self, stage: str) -> meta.Meta:
-        if (current := meta.load(self._path)) is None:
-            raise lost(stage)
-        return current
 
     def _check(self, deadline: Deadline, stage: str) -> None:
         deadline.check("sandbox", stage)
@@ -102,6 +106,11 @@ class LocalSandbox:
         if "\0" in path or not Path(path).is_absolute() or not parent.is_relative_to(self._path.resolve()):
             raise InvalidRequest("path", "outside_sandbox")
         return parent / Path(path).name
+
+
+def remains(path: Path) -> Path:
+    """Where a sandbox lies while it is removed."""
+    return path.with_name(f".gone-{path.name}")
 
 
 def lost(stage: str) -> OperationFailed:

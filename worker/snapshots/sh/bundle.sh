@@ -2,13 +2,14 @@
 # The bundle of a part. We write its header: `git bundle create` drops refs that the base reaches, and what it
 # must not send again it asks of commits only.
 
-# A commit with our identity, of the moment, on stdout's file $own/answer: TREE PARENT|none MESSAGE.
+# A commit with our identity, of the time $when, on stdout's file $own/answer: TREE PARENT|none MESSAGE.
 commit_tree() {
     parent=
     [ "$2" = none ] || parent="-p $2"
     # shellcheck disable=SC2086
     ask "$own/answer" env GIT_AUTHOR_NAME=Sandferry GIT_AUTHOR_EMAIL=sandferry@localhost TZ=UTC \
         GIT_COMMITTER_NAME=Sandferry GIT_COMMITTER_EMAIL=sandferry@localhost \
+        ${when:+"GIT_AUTHOR_DATE=@$when +0000"} ${when:+"GIT_COMMITTER_DATE=@$when +0000"} \
         git commit-tree "$1" $parent -m "$3" || broke git $?
     IFS= read -r commit <"$own/answer" || broke git 0 malformed_answer
 }

@@ -1,0 +1,7 @@
+-- Give a lock back, unless it lapsed and is another's by now.
+-- KEYS: lock
+-- ARGV: token
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('DEL', KEYS[1])
+end
+return 0
