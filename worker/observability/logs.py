@@ -51,9 +51,9 @@ def configure(config: Settings) -> None:
                     ],
                 }
             },
-            "filters": {"unknown_task": {"()": UnknownTaskFilter}},
+            "filters": {"unknown_task": {"()": UnknownTaskFilter}, "result": {"()": ResultFilter}},
             "handlers": {
-                "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["unknown_task"]}
+                "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["unknown_task", "result"]}
             },
             "root": {"handlers": ["stderr"], "level": config.log_level},
             # These two name URLs and headers, which may hold what must not be logged.
@@ -80,6 +80,16 @@ class UnknownTaskFilter(logging.Filter):
         """Rewrite the lines of the consumer that carry a message body."""
         if record.name == "celery.worker.consumer.consumer" and str(record.msg).startswith(self.BODIES):
             record.msg, record.args, record.exc_info = "message not handled", (), None
+        return True
+
+
+class ResultFilter(logging.Filter):
+    """Celery logs what a task returned; a result may hold what a tool printed."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the lines of celery.app.trace that carry a return value."""
+        if record.name == "celery.app.trace" and isinstance(record.args, dict) and "return_value" in record.args:
+            record.args = {**record.args, "return_value": "<hidden>"}
         return True
 
 

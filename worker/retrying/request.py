@@ -45,6 +45,12 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         """Describe the request to `inspect`, without its arguments."""
         return super().info(safe=True)
 
+    def send_event(self, type: str, **fields: Any) -> Any:  # noqa: A002 - Celery's signature
+        """Send an event without the return value: what a tool printed is its caller's."""
+        if "result" in fields:
+            fields["result"] = HIDDEN
+        return super().send_event(type, **fields)
+
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:  # noqa: FBT001, FBT002
         """Before a lost worker's message goes back to the queue, free the lease of the body that died."""
         exc = getattr(exc_info.exception, "exc", exc_info.exception)
