@@ -9,7 +9,7 @@ TESTS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench corpus docs lock help clean
+.PHONY: demo test canary lint bench corpus docs lock help clean
 
 demo: $(STAMP) ## Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)
 	@$(BIN)/sandferry demo
@@ -27,6 +27,9 @@ lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 	@if command -v shellcheck >/dev/null; then git ls-files "*.sh" | xargs shellcheck; \
 	elif [ "$$CI" = true ]; then echo "shellcheck is missing: apt-get install shellcheck"; exit 1; \
 	else echo "shellcheck is not installed: shell scripts were not checked"; fi
+
+canary: $(STAMP) ## Plant secrets everywhere and look for them everywhere; prints the matrix (2 min)
+	@$(BIN)/python -m tests.canary
 
 bench: $(STAMP) ## Measure against peers, side by side; one JSON object a line
 	@$(BIN)/python -m tests.benchmarks

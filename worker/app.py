@@ -1,6 +1,7 @@
 """The Celery app: queues, routes, delivery rules and the signals that set a process up."""
 
 import logging
+import sys
 from typing import Any
 
 from celery import Celery
@@ -15,6 +16,7 @@ from celery.signals import (
 )
 from kombu.entity import Queue
 
+from worker import startup
 from worker.failures.cause import Cause
 from worker.failures.model import Category
 from worker.observability import logs, metrics, sentry
@@ -128,6 +130,8 @@ def _logging(**_: Any) -> None:
 
 @worker_init.connect
 def _before_the_pool_forks(**_: Any) -> None:
+    if faults := startup.faults(settings(), app.conf):
+        sys.exit("\n".join(f"sandferry: {fault}" for fault in faults))
     sentry.init(settings())
     metrics.prepare(settings())
 
@@ -140,6 +144,16 @@ def _before_beat(**_: Any) -> None:
 @worker_ready.connect
 def _serve_metrics(**_: Any) -> None:
     metrics.serve(settings(), sandboxes=services().sandboxes.count)
+
+
+@worker_ready.connect
+def _warn_of_the_store(**_: Any) -> None:
+    try:
+        found = startup.warnings(settings(), services().client)
+    except StoreError:
+        return  # away, or a managed one that does not say: doctor tells
+    for warning in found:
+        log.warning("the store may lose what it keeps", setting=warning.setting, consequence=warning.consequence)
 
 
 @worker_process_shutdown.connect

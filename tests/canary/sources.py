@@ -23,6 +23,7 @@ Plant = Callable[[Stage, str], None]
 MESSAGE = {"broker": "the caller's own message", "records as written": "the message, until its outcome is confirmed"}
 """What a caller writes into a message in the clear is in the message."""
 DISK = {"diagnostics": "what a command or server said, for this machine's operators; tokens are masked"}
+AGENT = {"argv": "the agent's own commands"}
 
 
 @dataclass(frozen=True)
@@ -272,15 +273,16 @@ def _copied_back(stage: Stage, script: str) -> None:
     stage.ended(stage.made.copy_back(cloned, run_id))
 
 
-@source("file: name and content", {"records as written": "where it is lost, by name; for operators",
-                                   "redis at the end": "where it is lost, by name; for operators"}, proves=True)  # fmt: skip
+@source("file: name and content", {
+    **AGENT, **dict.fromkeys(("records as written", "redis at the end"), "losses, by name, for operators"),
+}, proves=True)  # fmt: skip
 def _(stage: Stage, secret: str) -> None:
     _copied_back(stage, f"echo {secret} >{secret}.txt; mkfifo {secret}.pipe; ln -s {secret} {secret}.link")
 
 
 @source(
     "commit: message and author",
-    {".git/config": "the agent wrote it", "sandbox env": "the agent wrote it"},
+    {**AGENT, ".git/config": "the agent wrote it", "sandbox env": "the agent wrote it"},
     proves=True,
 )
 def _(stage: Stage, secret: str) -> None:
@@ -294,7 +296,7 @@ def _(stage: Stage, secret: str) -> None:
     )
 
 
-@source("forged cause and manifest")
+@source("forged cause and manifest", AGENT)
 def _(stage: Stage, secret: str) -> None:
     forged = f"remote_workspace_capture_failed: stage=archive exit=128 program={secret}"
     _copied_back(
@@ -313,8 +315,9 @@ def _tool(stage: Stage, script: str, *, arguments: Any = None, **manifest: Any) 
     return wanted
 
 
-@source("output of a tool", {"results": "its own result", "records as written": "its own result",
-                             "redis at the end": "its own result", "client": "its own result"}, proves=True)  # fmt: skip
+@source("output of a tool", dict.fromkeys(
+    ("results", "records as written", "redis at the end", "client"), "its own result"
+), proves=True)  # fmt: skip
 def _(stage: Stage, secret: str) -> None:
     quoted = " ".join((secret[:9], secret[9:]))
     script = f'set -- {quoted}; printf \'%s%s\\n\' "$1" "$2"; printf \'%s%s\\n\' "$1" "$2" >&2'

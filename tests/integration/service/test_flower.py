@@ -144,7 +144,8 @@ class TestPages:
     @pytest.mark.parametrize("name", ["good", "denied", "invalid", "late"])
     def test_a_task_shows_its_cause_and_no_arguments(self, flower: Flower, seen: dict[str, Any], name: str):
         page = flower.page(f"/task/{seen[name]}")
-        assert page.count("&lt;hidden&gt;") == 2
+        # Arguments, and what a task that is over returned.
+        assert page.count("&lt;hidden&gt;") == 2 + (name == "good")
         assert ("clone_failed: stage=clone" in page) == (name in {"denied", "late"})
         assert TOKEN not in page
 
@@ -155,8 +156,13 @@ class TestPages:
         assert TOKEN not in page
         assert (local_service.home / "app.pem").read_text().splitlines()[1] not in page
 
-    def test_screenshot(self, flower: Flower, seen: dict[str, Any], tmp_path: Path):
+    def test_screenshot(self, flower: Flower, local_service: Service, seen: dict[str, Any], tmp_path: Path):
         """`SANDFERRY_TEST_IMAGES=1` renews the one in the docs."""
+        late = local_service.private("later")
+        local_service.reject("later", 9)
+        sent = local_service.clone(late, credential={"kind": "github_app"})
+        until(lambda: shown(flower, sent.id).get("retries") == 1, what="the second attempt waits or runs")
+        until(lambda: "next in 9 s" in str(shown(flower, sent.id).get("exception")), what="the second retry is shown")
         file = tmp_path / "flower.png"
         flower.screenshot("/tasks", file)
         assert file.read_bytes().startswith(b"\x89PNG")
