@@ -41,9 +41,9 @@ docs: $(STAMP) ## Write what is generated in docs: JSON Schemas, settings, failu
 	@$(BIN)/python docs/generate.py
 
 lock: ## Resolve the dependencies anew into requirements/ (needs uv)
-	@uv pip compile pyproject.toml --extra docker --group dev --universal --python-version 3.11 --upgrade \
+	@uv pip compile pyproject.toml --extra docker --extra flower --group dev --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o requirements/dev.txt
-	@uv pip compile pyproject.toml --extra docker --universal --python-version 3.11 -c requirements/dev.txt \
+	@uv pip compile pyproject.toml --extra docker --extra flower --universal --python-version 3.11 -c requirements/dev.txt \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o requirements/worker.txt
 
 clean: ## Remove the virtual environment and caches

@@ -56,7 +56,7 @@ class Flower:
         """The document after its scripts have run."""
         return self._browse(path, "--dump-dom").stdout
 
-    def screenshot(self, path: str, file: Path, size: str = "2300,640") -> None:
+    def screenshot(self, path: str, file: Path, size: str = "1920,640") -> None:
         self._browse(path, f"--screenshot={file}", f"--window-size={size}", "--hide-scrollbars")
 
     def stop(self) -> None:

@@ -15,7 +15,7 @@ address = "127.0.0.1"
 port = 5555
 # Looking is what it is for: no button ends, grows or sends anything.
 read_only = True
-tasks_columns = "name,uuid,state,exception,retries,eta,received,started,runtime,worker"
+tasks_columns = "name,uuid,state,exception,retries,received,runtime,worker,eta"
 max_tasks = 10_000
 # Events that were missed are no loss: the records are what counts, and Flower is told of them (flowerwatch.py).
 persistent = False
