@@ -3,18 +3,18 @@
 ARG BASE=python:3.12-slim-bookworm
 
 FROM ${BASE} AS build
+# A mirror of the package index, if you have one.
+ARG PIP_INDEX_URL
 WORKDIR /src
 RUN python3 -m venv /opt/sandferry
 COPY requirements/worker.txt requirements/
-# Wheels only, each with its hash: nothing is built and nothing unknown gets in. pip.conf is optional.
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
-    /opt/sandferry/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --only-binary :all: \
+# Wheels only, each with its hash: nothing is built and nothing unknown gets in.
+RUN /opt/sandferry/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --only-binary :all: \
     -r requirements/worker.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY worker worker
 COPY tasks tasks
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
-    /opt/sandferry/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps .
+RUN /opt/sandferry/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps .
 
 FROM ${BASE}
 # git checks and delivers what comes back (docs/copy_back.md).

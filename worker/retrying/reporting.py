@@ -36,21 +36,24 @@ def report_closed(services: Services, task: str, task_id: str, payload: dict[str
     _final(services, task, task_id, payload, stage="none", provider="none")
 
 
-def timed_out(services: Services, task: Any, task_id: str, payload: dict[str, Any], limit: float) -> None:
+def timed_out(
+    services: Services, task: Any, task_id: str, attempt: int, payload: dict[str, Any], limit: float
+) -> None:  # fmt: skip
     """Report a body that the pool killed at its hard time limit (seconds); runs in the main process."""
-    log.error("hard time limit", task=task.name, task_id=task_id, run_id=payload["run_id"], timeout_s=limit)
+    keys = {"task_id": task_id, "attempt": attempt}
+    log.error("hard time limit", task=task.name, run_id=payload["run_id"], **keys, timeout_s=limit)
     if task.event is not None:
         seen = {key: payload[key] for key in ("category", "code", "cause")}
-        _note(services, payload["run_id"], f"{task.event}.failed", {"task_id": task_id, **seen})
+        _note(services, payload["run_id"], f"{task.event}.failed", {**keys, **seen})
     report_closed(services, task.name, task_id, payload)
 
 
-def died(services: Services, task: str, task_id: str, run_id: str, exc: BaseException) -> None:
+def died(services: Services, task: str, task_id: str, attempt: int, run_id: str, exc: BaseException) -> None:
     """Note a body that died with its process; it runs again, or ends as ``worker_lost``. In the main process."""
-    ending = _ending(exc)
-    log.error("worker lost", task=task, task_id=task_id, run_id=run_id, **ending)
+    seen = {"task_id": task_id, "attempt": attempt, **_ending(exc)}
+    log.error("worker lost", task=task, run_id=run_id, **seen)
     metrics.ended(task, "none", "lost", "none")
-    _note(services, run_id, "worker.lost", {"task_id": task_id, **ending})
+    _note(services, run_id, "worker.lost", seen)
 
 
 def _ending(exc: BaseException) -> dict[str, Value]:

@@ -16,6 +16,7 @@ from worker.retrying.failed import TaskFailed
 from worker.retrying.message import owner, run_id_of
 from worker.retrying.reporting import died, timed_out
 from worker.retrying.services import services
+from worker.retrying.stamp import Stamp
 from worker.stores.redis import StoreError
 
 log = logger(__name__)
@@ -59,13 +60,17 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
             return None
         if isinstance(exc, WorkerLostError | SystemExit | KeyboardInterrupt):
             self._free_lease()
-            died(services(), self.name, self.id, run_id_of(self.kwargs), exc)
+            died(services(), self.name, self.id, self._attempt(), run_id_of(self.kwargs), exc)
         return super().on_failure(exc_info, send_failed_event, return_ok)
 
     def cancel(self, pool: Any, signal: Any = None, emit_retry: bool = True) -> Any:  # noqa: FBT001, FBT002
         """Free the lease of a body that a cold shutdown ends, so that its message may run elsewhere at once."""
         super().cancel(pool, signal, emit_retry)
         self._free_lease()
+
+    def _attempt(self) -> int:
+        headers = self._request_dict
+        return Stamp.read(headers, headers.get("retries") or 0).attempt
 
     def _free_lease(self) -> None:
         if not self.worker_pid:
@@ -83,7 +88,7 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         cause = Cause.of(causes.HARD_TIMEOUT)
         payload = outcome.closed(cause, Category.TIMEOUT_AMBIGUOUS, run_id=run_id_of(self.kwargs))
         if self._close(payload):
-            timed_out(services(), self.task, self.id, payload, timeout)
+            timed_out(services(), self.task, self.id, self._attempt(), payload, timeout)
             failed = TaskFailed(payload)
             self.task.backend.mark_as_failure(self.id, failed, request=self._context, store_result=self.store_errors)
             self.send_event("task-failed", exception=repr(failed), traceback=None)

@@ -1,4 +1,4 @@
-"""Every run event and every field one may carry: the allow-list of the event store, and the source of docs/events.md."""
+"""Every run event and every field: the allow-list of the event store, and the source of docs/events.md."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -178,7 +178,9 @@ class TestMainProcess:
         assert sentry.of(sent.id) == []
         (line,) = [line for line in rig.workers[0].text().splitlines() if '"worker lost"' in line and sent.id in line]
         seen = json.loads(line)
-        assert (seen["signal"], seen["task"], seen["run_id"]) == ("SIGKILL", "probe.run", sent.run_id)
+        assert (seen["signal"], seen["task"], seen["run_id"], seen["attempt"]) == (
+            "SIGKILL", "probe.run", sent.run_id, 1
+        )  # fmt: skip
 
 
 class TestEnd:
