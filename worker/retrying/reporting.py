@@ -1,6 +1,7 @@
 """What an outcome leaves for operators: a count, and a Sentry event if it is final."""
 
 import re
+from dataclasses import asdict, dataclass
 from signal import Signals
 from typing import Any
 
@@ -36,24 +37,30 @@ def report_closed(services: Services, task: str, task_id: str, payload: dict[str
     _final(services, task, task_id, payload, stage="none", provider="none")
 
 
-def timed_out(
-    services: Services, task: Any, task_id: str, attempt: int, payload: dict[str, Any], limit: float
-) -> None:  # fmt: skip
-    """Report a body that the pool killed at its hard time limit (seconds); runs in the main process."""
-    keys = {"task_id": task_id, "attempt": attempt}
-    log.error("hard time limit", task=task.name, run_id=payload["run_id"], **keys, timeout_s=limit)
-    if task.event is not None:
-        seen = {key: payload[key] for key in ("category", "code", "cause")}
-        _note(services, payload["run_id"], f"{task.event}.failed", {**keys, **seen})
-    report_closed(services, task.name, task_id, payload)
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What the main process knows of a body that a child runs: the keys of its log lines."""
+
+    task: str
+    task_id: str
+    run_id: str
+    attempt: int
 
 
-def died(services: Services, task: str, task_id: str, attempt: int, run_id: str, exc: BaseException) -> None:
-    """Note a body that died with its process; it runs again, or ends as ``worker_lost``. In the main process."""
-    seen = {"task_id": task_id, "attempt": attempt, **_ending(exc)}
-    log.error("worker lost", task=task, run_id=run_id, **seen)
-    metrics.ended(task, "none", "lost", "none")
-    _note(services, run_id, "worker.lost", seen)
+def timed_out(services: Services, body: Delivery, event: str | None, payload: dict[str, Any], limit: float) -> None:
+    """Report a body that the pool killed at its hard time limit (seconds); ``event`` is the prefix of its job's."""
+    log.error("hard time limit", **asdict(body), timeout_s=limit)
+    if event is not None:
+        _note(services, body, f"{event}.failed", {key: payload[key] for key in ("category", "code", "cause")})
+    report_closed(services, body.task, body.task_id, payload)
+
+
+def died(services: Services, body: Delivery, exc: BaseException) -> None:
+    """Note a body that died with its process; it runs again, or ends as ``worker_lost``."""
+    ending = _ending(exc)
+    log.error("worker lost", **asdict(body), **ending)
+    metrics.ended(body.task, "none", "lost", "none")
+    _note(services, body, "worker.lost", ending)
 
 
 def _ending(exc: BaseException) -> dict[str, Value]:
@@ -81,8 +88,9 @@ def _timeline(services: Services, run_id: str, task_id: str) -> list[Event]:
         return []
 
 
-def _note(services: Services, run_id: str, name: str, data: dict[str, Value]) -> None:
+def _note(services: Services, body: Delivery, name: str, data: dict[str, Value]) -> None:
+    keys: dict[str, Value] = {"task_id": body.task_id, "attempt": body.attempt}
     try:
-        services.events.append(run_id, name, data)
+        services.events.append(body.run_id, name, {**keys, **data})
     except StoreError as exc:
         log.warning("event not stored", event_name=name, exception=type(exc).__name__)

@@ -14,7 +14,7 @@ from worker.observability.logs import logger
 from worker.retrying import causes, outcome
 from worker.retrying.failed import TaskFailed
 from worker.retrying.message import owner, run_id_of
-from worker.retrying.reporting import died, timed_out
+from worker.retrying.reporting import Delivery, died, timed_out
 from worker.retrying.services import services
 from worker.retrying.stamp import Stamp
 from worker.stores.redis import StoreError
@@ -60,7 +60,7 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
             return None
         if isinstance(exc, WorkerLostError | SystemExit | KeyboardInterrupt):
             self._free_lease()
-            died(services(), self.name, self.id, self._attempt(), run_id_of(self.kwargs), exc)
+            died(services(), self._delivery(), exc)
         return super().on_failure(exc_info, send_failed_event, return_ok)
 
     def cancel(self, pool: Any, signal: Any = None, emit_retry: bool = True) -> Any:  # noqa: FBT001, FBT002
@@ -68,9 +68,10 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         super().cancel(pool, signal, emit_retry)
         self._free_lease()
 
-    def _attempt(self) -> int:
+    def _delivery(self) -> Delivery:
         headers = self._request_dict
-        return Stamp.read(headers, headers.get("retries") or 0).attempt
+        attempt = Stamp.read(headers, headers.get("retries") or 0).attempt
+        return Delivery(task=self.name, task_id=self.id, run_id=run_id_of(self.kwargs), attempt=attempt)
 
     def _free_lease(self) -> None:
         if not self.worker_pid:
@@ -88,7 +89,7 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         cause = Cause.of(causes.HARD_TIMEOUT)
         payload = outcome.closed(cause, Category.TIMEOUT_AMBIGUOUS, run_id=run_id_of(self.kwargs))
         if self._close(payload):
-            timed_out(services(), self.task, self.id, self._attempt(), payload, timeout)
+            timed_out(services(), self._delivery(), self.task.event, payload, timeout)
             failed = TaskFailed(payload)
             self.task.backend.mark_as_failure(self.id, failed, request=self._context, store_result=self.store_errors)
             self.send_event("task-failed", exception=repr(failed), traceback=None)
