@@ -6,12 +6,17 @@ VENV := .venv
 # Test processes: most tests wait for a server or a countdown, so more than there are cores.
 JOBS ?= 4
 TESTS ?=
+LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUN := $(VENV)/.runs
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+ADVICE := the packages could not be installed: is PyPI reachable? behind a proxy set HTTPS_PROXY
 
-.PHONY: demo test canary lint bench corpus docs lock help clean
+.PHONY: demo test canary lint bench corpus docs lock help clean live-e2b live-daytona
 
-demo: $(STAMP) ## Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)
+demo: $(RUN) ## Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)
 	@$(BIN)/sandferry demo
 
 test: $(STAMP) ## Run the tests; those that need Docker are skipped where there is no engine (not in CI)
@@ -31,6 +36,12 @@ lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 canary: $(STAMP) ## Plant secrets everywhere and look for them everywhere; prints the matrix (2 min)
 	@$(BIN)/python -m tests.canary
 
+live-e2b: $(STAMP) ## Run the driver against the real E2B (needs SANDFERRY_E2B_API_KEY_FILE; costs cents)
+	@$(BIN)/pytest tests/live/live_provider.py --provider e2b
+
+live-daytona: $(STAMP) ## Run the driver against the real Daytona (needs SANDFERRY_DAYTONA_API_KEY_FILE; costs cents)
+	@$(BIN)/pytest tests/live/live_provider.py --provider daytona
+
 bench: $(STAMP) ## Measure against peers, side by side; one JSON object a line
 	@$(BIN)/python -m tests.benchmarks
 
@@ -41,25 +52,29 @@ docs: $(STAMP) ## Write what is generated in docs: JSON Schemas, settings, failu
 	@$(BIN)/python docs/generate.py
 
 lock: ## Resolve the dependencies anew into requirements/ (needs uv)
-	@uv pip compile pyproject.toml --extra docker --extra flower --group dev --universal --python-version 3.11 --upgrade \
-		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o requirements/dev.txt
-	@uv pip compile pyproject.toml --extra docker --extra flower --universal --python-version 3.11 -c requirements/dev.txt \
-		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o requirements/worker.txt
+	@$(LOCK) --all-extras --group dev --upgrade -o requirements/dev.txt
+	@$(LOCK) --extra docker --extra flower --group build -c requirements/dev.txt -o requirements/worker.txt
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist
 
 help: ## Say what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name what; do \
-		printf '  make %-6s %s\n' "$$name" "$$what"; done
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name what; do \
+		printf '  make %-12s %s\n' "$$name" "$$what"; done
 
-$(STAMP): pyproject.toml requirements/dev.txt
+# What the service runs on, and an editable install of it.
+$(RUN): pyproject.toml requirements/worker.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Sandferry needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@command -v git >/dev/null || { echo "Sandferry needs git: install it with your package manager"; exit 1; }
 	@echo "==> installing into $(VENV) (about half a minute, once)"
 	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing: on Debian, apt-get install python3-venv"; exit 1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt || { \
-		echo "the packages could not be installed: is PyPI reachable? behind a proxy set HTTPS_PROXY"; exit 1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PIP) --require-hashes -r requirements/worker.txt || { echo "$(ADVICE)"; exit 1; }
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $(RUN)
+
+# What tests, lint and documents need besides.
+$(STAMP): $(RUN) requirements/dev.txt
+	@echo "==> installing the tools for development (about half a minute, once)"
+	@$(PIP) --require-hashes -r requirements/dev.txt || { echo "$(ADVICE)"; exit 1; }
 	@touch $(STAMP)

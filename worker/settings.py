@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     soft_shutdown: Seconds = 25
     """How long running tasks may still end after SIGQUIT, or SIGTERM under REMAP_SIGTERM."""
     keep_default: Seconds = 3600
-    """Lease of a sandbox between jobs when a request does not say."""
+    """How long a sandbox is kept between jobs when a request does not say."""
     keep_max: Seconds = 86_400
     """The longest time a request may keep a sandbox."""
     replication_horizon: Seconds = 60
@@ -82,6 +82,32 @@ class Settings(BaseSettings):
     """Patterns of further images that a request may name."""
     docker_network: str = "bridge"
     """Network of every sandbox, as `docker run --network` takes it."""
+    e2b_api_key_file: Path | None = None
+    """A file with the key of the E2B account; without it the provider is `not_configured`."""
+    e2b_template: str = "base"
+    """Template of a sandbox whose request names none."""
+    e2b_templates: Names = ()
+    """Patterns of further templates that a request may name."""
+    e2b_domain: str | None = None
+    """For a service of your own; so are the two addresses. Defaults to ``e2b.app``."""
+    e2b_api_url: str | None = None
+    """The control plane's address."""
+    e2b_sandbox_url: str | None = None
+    """Where the daemons of all sandboxes answer."""
+    e2b_lease_max: int = Field(86_400, ge=60)
+    """Seconds of the longest lease your plan allows: 86400, or 3600 on the free one."""
+    daytona_api_key_file: Path | None = None
+    """A file with the key of the Daytona organization; without it the provider is `not_configured`."""
+    daytona_snapshot: str | None = None
+    """Snapshot of a sandbox whose request names none; defaults to the organization's."""
+    daytona_snapshots: Names = ()
+    """Patterns of further snapshots that a request may name."""
+    daytona_api_url: str | None = None
+    """For a service of your own. Defaults to ``https://app.daytona.io/api``."""
+    daytona_target: str | None = None
+    """Region; defaults to the organization's."""
+    provider_limits: Annotated[dict[str, Annotated[int, Field(ge=1)]], NoDecode] = Field(default_factory=dict)
+    """Jobs that may work on a provider at once, over all workers: ``e2b=20,daytona=10``. More wait."""
 
     # What comes back.
     artifact_stores: Places = Field(default_factory=lambda: {"default": "file:///var/lib/sandferry/artifacts"})
@@ -152,11 +178,11 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
-        for name in ("docker_images", "http_hosts", "tools_allowed"):
+        for name in ("docker_images", "e2b_templates", "daytona_snapshots", "http_hosts", "tools_allowed"):
             value = values.get(name)
             if isinstance(value, str):
                 values[name] = tuple(_parts(value))
-        for name in ("artifact_stores", "host_repositories", "tool_stores"):
+        for name in ("artifact_stores", "host_repositories", "tool_stores", "provider_limits"):
             value = values.get(name)
             if isinstance(value, str):
                 pairs = [part.partition("=") for part in _parts(value)]

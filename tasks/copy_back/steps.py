@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,11 +94,15 @@ class CopyBack:
         return Brought(capture=fetched, parts=parts, diffs=diffs, artifact=artifact, delivered=delivered, moved=moved)
 
     def _fetch(self, captured: Captured, home: Path) -> Capture:
-        self.attempt.at("transfer")
-        fetched = fetch_capture(
-            self.sandbox, captured.out_dir, home, limits=self.limits, deadline=self.attempt.deadline
-        )
-        discard(self.sandbox, captured, Deadline.after(CLEAN_UP))
+        deadline = self.attempt.deadline
+        try:
+            self.attempt.at("transfer")
+            fetched = fetch_capture(
+                self.sandbox, captured.out_dir, home, limits=self.limits, deadline=deadline, text=captured.text
+            )
+        finally:
+            with suppress(Exception):  # the next capture of this task sweeps what stays
+                discard(self.sandbox, captured, Deadline.after(CLEAN_UP))
         if losses(fetched) and self.request.on_loss == "fail":
             raise refused("import", "incomplete")
         return fetched

@@ -52,9 +52,9 @@ class CopyBackTask(ClassifiedTask):
         attempt.emit("workspace.copy_back.started", provider=request.sandbox.provider)
         sandbox = acquire(attempt, self.services, request.sandbox.wanted(), keep=self._after(request).keep or 0)
         job = CopyBack(request, sandbox, attempt, self.services)
-        captured = job.take()
-        attempt.emit("workspace.copy_back.captured", parts=len(captured.text.parts))
         with scratch(config.scratch_dir) as home:
+            captured = job.take()
+            attempt.emit("workspace.copy_back.captured", parts=len(captured.text.parts))
             brought = job.bring(captured, home)
         answer = result(operation_id(attempt), brought)
         self._finish(attempt, outcome(brought), result=answer, details=conflicts(brought))

@@ -13,6 +13,7 @@ MODULES = {
     "tests.benchmarks.bench_copy_back": ("copy_back",),
     "tests.benchmarks.bench_dispatch": ("dispatch_read", "dispatch_parallel"),
     "tests.benchmarks.bench_retrying": ("throughput", "memory"),
+    "tests.benchmarks.bench_providers": ("provider_overhead",),
     "tests.benchmarks.bench_exec": ("exec_output_50mb", "exec_small"),
 }
 

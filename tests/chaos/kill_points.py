@@ -12,8 +12,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-import tasks.copy_back.steps as steps
-import tasks.copy_back.task as task
+from tasks.copy_back import steps, task
 from worker.app import app
 from worker.imports import collect
 from worker.retrying.task import ClassifiedTask

@@ -86,6 +86,7 @@ def problems(made: Service, point: str, sent, result: dict) -> list:
         result["sandbox"]["id"], {LABEL_RUN: run_id}, deadline=Deadline.after(30)
     )
     left = made.in_sandbox(result, run_id, f"ls -A {sandbox.layout.scratch}/copy_back 2>/dev/null || true")
+    listed = git("ls-tree", "--name-only", f"to/{point}", cwd=hub).stdout
     found = {
         "state": (outcome.state, "SUCCESS"),
         "records": ([operation.status for operation in operations], ["succeeded"]),
@@ -93,7 +94,7 @@ def problems(made: Service, point: str, sent, result: dict) -> list:
         "artifacts": (artifacts(made, run_id), [outcome.result.get("artifact", "").rpartition(":")[2]]),
         "rounds": ({ref.split("/")[3] for ref in refs}, {"1", "merged"}),
         "branch": (git("log", "--format=%s", f"to/{point}", cwd=hub).stdout.split("\n")[1:3], ["work", "base"]),
-        "files": (git("ls-tree", "--name-only", f"to/{point}", cwd=hub).stdout.split(), ["README.md", "more.txt", "work.txt"]),
+        "files": (listed.split(), ["README.md", "more.txt", "work.txt"]),
         "left": (left, ""),
         "attempt": (made.services.attempts.read(sent.id).state, "succeeded"),
     }  # fmt: skip

@@ -56,6 +56,8 @@ class Service:
     app: Any
     services: Services
     workers: list[WorkerProcess] = field(default_factory=list)
+    double: Any = None
+    """The hosted provider's, if there is one."""
 
     def start_worker(self, name: str = "w1", *, concurrency: int = 8, pool: str = "prefork") -> WorkerProcess:
         worker = WorkerProcess(

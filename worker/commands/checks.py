@@ -17,6 +17,8 @@ from worker.settings import Settings, is_redis
 
 TIMEOUT = 5.0
 """Seconds that one check may wait for a server."""
+HOSTED_TIMEOUT = 15.0
+"""Same, for a service across the internet, its SDK's first import included."""
 MINIMUM_GIT = (2, 38)
 """On the worker, for `merge-tree --write-tree` (design 7); a sandbox needs 2.37."""
 
@@ -130,6 +132,34 @@ def docker(config: Settings) -> list[Finding]:
     return [Finding("docker", "ok")]
 
 
+def hosted(config: Settings) -> list[Finding]:
+    """Key and reach of the hosted providers that are set up."""
+    files = {"daytona": config.daytona_api_key_file, "e2b": config.e2b_api_key_file}
+    return [_provider(config, name) for name, file in files.items() if file is not None]
+
+
+def _provider(config: Settings, name: str) -> Finding:
+    from worker.failures.classify import classify  # noqa: PLC0415 - the other checks do without
+    from worker.failures.model import Category, InvalidRequest  # noqa: PLC0415 - same
+    from worker.retrying.services import Services  # noqa: PLC0415 - same
+    from worker.sandboxes.base import LABEL_RUN  # noqa: PLC0415 - same
+
+    variable = f"SANDFERRY_{name.upper()}_API"
+    try:
+        provider = Services(config).providers.get(name)
+    except InvalidRequest as exc:
+        if exc.reason == "sdk_not_installed":
+            return Finding(name, "fault", f"a key is set, the SDK is missing: pip install 'sandferry[{name}]'")
+        return Finding(name, "fault", f"{variable}_KEY_FILE cannot be read, or is empty")
+    try:
+        provider.find({LABEL_RUN: "doctor"}, deadline=Deadline.after(HOSTED_TIMEOUT))
+    except Exception as exc:  # noqa: BLE001 - whatever an SDK raises is judged
+        if classify(provider.facts(exc, operation="sandbox", stage="find")).category is Category.AUTH_DENIED:
+            return Finding(name, "fault", f"the key is refused: check {variable}_KEY_FILE")
+        return Finding(name, "warning", f"no answer ({type(exc).__name__}): check the network, {variable}_URL")
+    return Finding(name, "ok")
+
+
 def keys(config: Settings) -> list[Finding]:
     """The key ring and the GitHub App's key."""
     from worker.secrets import keyring  # noqa: PLC0415 - same
@@ -151,5 +181,5 @@ def keys(config: Settings) -> list[Finding]:
 
 
 CHECKS: tuple[Callable[[Settings], list[Finding]], ...] = (
-    python, packages, broker, celery_settings, records, results, git, docker, keys,
+    python, packages, broker, celery_settings, records, results, git, docker, hosted, keys,
 )  # fmt: skip

@@ -47,7 +47,7 @@ def _request(scene: Stage, run_id: str, url: str, credential: dict[str, Any]) ->
     return {
         "schema": 1,
         "run_id": run_id,
-        "sandbox": {"provider": "local", "spec": {"env": {"PATH": search_path(scene.home)}}},
+        "sandbox": {"provider": scene.provider, "spec": {"env": {"PATH": search_path(scene.home)}}},
         "repository": {"url": url},
         "credential": credential,
         "after": {"keep": 600},

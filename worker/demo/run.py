@@ -7,10 +7,12 @@ from worker.demo.show import Check, console, report
 from worker.demo.stage import Stage, stage
 
 
-def run(repo: str | None) -> bool:
+def run(repo: str | None, provider: str = "local") -> bool:
     """Run the demo; says whether every check held. ``repo``: the user's own, a path or an https address."""
     console.print("[bold]Sandferry demo[/bold]: an embedded broker, a GitHub double, one worker with one slot")
-    with stage() as scene:
+    if provider != "local":
+        console.print(f"Sandboxes: the {provider} driver and its real SDK, against a double of {provider} on loopback")
+    with stage(provider) as scene:
         result, run_id, checks = _clone(scene, repo)
         if "commit" in result:
             checks += copy_back_act.play(scene, result, run_id)

@@ -18,6 +18,7 @@ from worker.app import make_app
 from worker.demo.broker import embedded
 from worker.demo.failing_git import failing_git
 from worker.demo.github_double import GitHubDouble, create_app_key
+from worker.demo.hosted.stage import hosted
 from worker.retrying.services import Services
 from worker.secrets import keyring
 from worker.settings import Settings
@@ -39,11 +40,12 @@ class Stage:
     app: Celery
     services: Services
     log: Path
+    provider: str
     worker: subprocess.Popen[bytes]
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
+def stage(provider: str = "local") -> Iterator[Stage]:
     """Set the scene; everything is in a temporary directory and ends with the block."""
     with contextlib.ExitStack() as scene:
         home = Path(scene.enter_context(tempfile.TemporaryDirectory(prefix="sandferry-demo-")))
@@ -59,13 +61,13 @@ def stage() -> Iterator[Stage]:
         )
         github = scene.enter_context(double)
         url = scene.enter_context(embedded())
-        variables = _variables(home, url, github.url)
+        variables = _variables(home, url, github.url) | scene.enter_context(hosted(provider, home))
         log = home / "worker.log"
         worker = scene.enter_context(_worker(variables, log, home))
         config = Settings.model_validate(
             {name.removeprefix(PREFIX).lower(): value for name, value in variables.items()}
         )
-        yield Stage(home, github, make_app(config), Services(config), log, worker)
+        yield Stage(home, github, make_app(config), Services(config), log, provider, worker)
 
 
 def _variables(home: Path, broker: str, github: str) -> dict[str, str]:

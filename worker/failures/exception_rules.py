@@ -93,6 +93,7 @@ EXCEPTION_RULES = (
             "ServerDisconnectedError",
             "ServerConnectionError",
             "ClientOSError",
+            "ClientConnectionError",
             "ClientPayloadError",
             "ClientConnectionResetError",
         ),

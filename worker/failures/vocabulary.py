@@ -83,7 +83,10 @@ EXCEPTIONS = words("""
     InvalidArgumentException NotEnoughSpaceException RateLimitException AuthenticationException
     ServiceBusyException CommandExitException TemplateException DaytonaError DaytonaNotFoundError
     DaytonaConnectionError DaytonaTimeoutError DaytonaConnectionTimeoutError DaytonaRateLimitError
-    DaytonaConflictError OperationFailed InvalidRequest Cancelled TaskFailed
+    DaytonaConflictError DaytonaAuthenticationError DaytonaForbiddenError DaytonaInternalServerError
+    DaytonaBadGatewayError DaytonaServiceUnavailableError ClientConnectorError ClientConnectorDNSError
+    ClientConnectionError ClientConnectionResetError ClientOSError ClientPayloadError ClientResponseError
+    ServerDisconnectedError ServerTimeoutError SocketTimeoutError OperationFailed InvalidRequest Cancelled TaskFailed
 """)
 """Short class names. One that is not here is ``other``: a class may be named by whoever made it."""
 

@@ -75,7 +75,8 @@ def _write_patch(git: HostGit, pair: tuple[str, str], patch: Path, limits: Limit
     """Write the patch; ``False``, and no file, when it cannot be whole."""
     patch.touch(mode=0o600)
     written = 0
-    args = (*_DIFF, "--patch", "--binary", "--full-index", *pair)
+    # Uncompressed: binary files are most often packed already, and that they are takes long to find out.
+    args = ("-c", "core.compression=0", *_DIFF, "--patch", "--binary", "--full-index", *pair)
     try:
         with patch.open("wb") as file, git.started(*args, stage=STAGE) as command:
             for chunk in command.chunks():

@@ -33,27 +33,44 @@ class Capture:
     omitted: tuple[tuple[str, bytes], ...]
 
 
-def fetch_capture(sandbox: Sandbox, out: str, destination: Path, *, limits: Limits, deadline: Deadline) -> Capture:
+def fetch_capture(
+    sandbox: Sandbox,
+    out: str,
+    destination: Path,
+    *,
+    limits: Limits,
+    deadline: Deadline,
+    text: CaptureText | None = None,
+) -> Capture:
     """Fetch the files of ``out`` (a path in the sandbox) into the private directory ``destination``.
+
+    ``text`` is ``capture.txt`` if it was read already. Then what it says is empty is not asked for: each file costs
+    a command in the sandbox.
 
     :raises OperationFailed: stage ``transport``, or ``parse`` for what is not as agreed (``malformed``).
     """
     try:
-        return _fetch(sandbox, out, destination, limits, deadline)
+        return _fetch(sandbox, out, destination, limits=limits, deadline=deadline, known=text)
     except FormatError:
         raise corrupt(STAGE, "malformed") from None
 
 
-def _fetch(sandbox: Sandbox, out: str, destination: Path, limits: Limits, deadline: Deadline) -> Capture:
-    text = parse_capture(fetch_text(sandbox, f"{out}/capture.txt", MAX_TEXT, deadline))
+def _fetch(
+    sandbox: Sandbox, out: str, destination: Path, *, limits: Limits, deadline: Deadline, known: CaptureText | None
+) -> Capture:
+    def read(name: str, limit: int, entries: int = 1) -> bytes:
+        if known is not None and not entries:
+            return b""
+        return fetch_text(sandbox, f"{out}/{name}", limit, deadline)
+
+    text = known or parse_capture(read("capture.txt", MAX_TEXT))
     if sum(part.size for part in text.parts) > limits.bundle:
         raise refused(STAGE, "too_large")
     paths = tuple(
-        parse_path(fetch_text(sandbox, f"{out}/part-{part.number}.path", MAX_PATH_FILE, deadline), part.number)
-        for part in text.parts
+        parse_path(read(f"part-{part.number}.path", MAX_PATH_FILE, part.number), part.number) for part in text.parts
     )
-    empty = parse_empty(fetch_text(sandbox, f"{out}/empty.z", MAX_LIST, deadline), text.empty)
-    omitted = parse_omitted(fetch_text(sandbox, f"{out}/omitted.z", MAX_LIST, deadline), text.omitted)
+    empty = parse_empty(read("empty.z", MAX_LIST, text.empty), text.empty)
+    omitted = parse_omitted(read("omitted.z", MAX_LIST, sum(text.omitted.values())), text.omitted)
     bundles = tuple(destination / f"part-{part.number}.bundle" for part in text.parts)
     for part, bundle in zip(text.parts, bundles, strict=True):
         source = f"{out}/part-{part.number}.bundle"

@@ -27,6 +27,14 @@ KEEP_ALIVE_TIMEOUT = 20.0
 """Seconds a provider has to answer a renewal."""
 
 
+class Postponed(Exception):  # noqa: N818 - the name says what happened
+    """The attempt could not begin its work and is to be made later; it does not count. ``reason`` is a member."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 @dataclass(slots=True, kw_only=True)
 class Attempt:
     """What a body may use. Made anew for every body; nothing of it outlives one."""
@@ -101,6 +109,10 @@ class Attempt:
     def every(self, seconds: float, call: Callable[[], object]) -> None:
         """Call ``call`` every so many seconds while the body runs."""
         self.resources.enter_context(_sandbox_leases.every(seconds, call))
+
+    def sign(self, call: Callable[[], object]) -> None:
+        """Call this along with every sign of life while the body runs."""
+        self.resources.enter_context(_signs_of_life.every(SIGN_OF_LIFE, lambda: call() and None))
 
     def hold(self, sandbox: Sandbox, lease: float) -> None:
         """Keep a sandbox alive while the body runs: renewed at a third of its lease (seconds)."""

@@ -1,10 +1,11 @@
 """How a job takes hold of a sandbox and lets go of it."""
 
 from dataclasses import replace
+from functools import partial
 
 from worker.failures.model import Category, Failure, InvalidRequest, OperationFailed
 from worker.observability.logs import logger
-from worker.retrying.attempt import Attempt
+from worker.retrying.attempt import Attempt, Postponed
 from worker.retrying.requests import After, SandboxRequest
 from worker.retrying.services import Services
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Provider, Sandbox, Spec
@@ -40,6 +41,7 @@ def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, kee
     if wanted.spec is not None and wanted.spec.ttl is not None:
         checked_keep(wanted.spec.ttl, services, "sandbox_spec_ttl")
     provider = attempt.provider = services.providers.get(wanted.provider)
+    _take_slot(attempt, services, provider.name)
     if attempt.carry:
         services.attempts.leave(attempt.task_id, fence=attempt.fence, carry=attempt.carry)
     attempt.emit("sandbox.initializing", provider=provider.name)
@@ -56,6 +58,20 @@ def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, kee
     attempt.hold(sandbox, lease)
     attempt.emit("sandbox.ready", provider=provider.name, sandbox_id=sandbox.id)
     return sandbox
+
+
+def _take_slot(attempt: Attempt, services: Services, provider: str) -> None:
+    """Take one of the provider's slots until the body ends.
+
+    :raises Postponed: all are taken.
+    """
+    slots = services.slots
+    if not slots.limited(provider):
+        return
+    if not slots.take(provider, attempt.task_id):
+        raise Postponed("provider_full")
+    attempt.resources.callback(slots.free, provider, attempt.task_id)
+    attempt.sign(partial(slots.take, provider, attempt.task_id))
 
 
 def let_go(attempt: Attempt, services: Services, sandbox: Sandbox, after: After) -> None:
@@ -111,12 +127,16 @@ def end(attempt: Attempt, services: Services, provider: Provider, sandbox_id: st
 
 
 def held(attempt: Attempt, services: Services, wanted: SandboxRequest) -> Sandbox | None:
-    """Find what this task made or was lent and took hold of: what a job that is over cleans up.
+    """Find what this task made or was lent: what a job cleans up. Runs nothing inside.
 
-    A lent sandbox that it never took hold of is none of its business. Runs nothing inside.
+    A lent sandbox that a failed job never took hold of is none of its business: the request may not have been served.
     """
     lent = wanted.id is not None
-    if lent and not services.sandboxes.holds(wanted.provider, wanted.id or "", task_id=attempt.task_id):
+    if (
+        lent
+        and attempt.ended
+        and not services.sandboxes.holds(wanted.provider, wanted.id or "", task_id=attempt.task_id)
+    ):
         return None
     try:
         provider = services.providers.get(wanted.provider)

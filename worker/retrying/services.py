@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from worker.failures.model import InvalidRequest
 from worker.observability.logs import logger
 from worker.sandboxes.registry import Registry
-from worker.sandboxes.settings import DockerSettings, LocalSettings, ProviderSettings
+from worker.sandboxes.settings import DaytonaSettings, DockerSettings, E2BSettings, LocalSettings, ProviderSettings
 from worker.settings import Settings, settings
 from worker.stores.attempts import AttemptStore
 from worker.stores.diagnostics import DiagnosticsStore
@@ -15,6 +15,7 @@ from worker.stores.ledger import Ledger
 from worker.stores.operations import OperationStore
 from worker.stores.redis import Client, connect
 from worker.stores.sandboxes import SandboxRegistry
+from worker.stores.slots import SlotStore
 
 if TYPE_CHECKING:
     from worker.secrets.github import GitHubApp
@@ -68,6 +69,12 @@ class Services:
         return SandboxRegistry(self.client, prefix=self.settings.key_prefix)
 
     @cached_property
+    def slots(self) -> SlotStore:
+        """How many jobs work on each provider."""
+        config = self.settings
+        return SlotStore(self.client, prefix=config.key_prefix, limits=config.provider_limits, lease=config.lease)
+
+    @cached_property
     def providers(self) -> Registry:
         """The sandbox drivers."""
         config = self.settings
@@ -79,6 +86,22 @@ class Services:
                     image=config.docker_image,
                     allowed_images=config.docker_images,
                     network=config.docker_network,
+                ),
+                daytona=DaytonaSettings(
+                    api_key_file=config.daytona_api_key_file,
+                    snapshot=config.daytona_snapshot,
+                    allowed_snapshots=config.daytona_snapshots,
+                    api_url=config.daytona_api_url,
+                    target=config.daytona_target,
+                ),
+                e2b=E2BSettings(
+                    api_key_file=config.e2b_api_key_file,
+                    template=config.e2b_template,
+                    allowed_templates=config.e2b_templates,
+                    domain=config.e2b_domain,
+                    api_url=config.e2b_api_url,
+                    sandbox_url=config.e2b_sandbox_url,
+                    lease_max=config.e2b_lease_max,
                 ),
             )
         )

@@ -6,6 +6,8 @@ from typing import Any
 
 HEADER = "sandferry"
 VERSION = 1
+FAR = 2.0**40
+"""Epoch seconds that no clock shows; a larger number is no time."""
 MOST = 999
 """The highest attempt number; no schedule comes near it, and a wilder one is not ours."""
 
@@ -28,7 +30,7 @@ class Stamp:
         return cls(
             attempt=attempt if type(attempt) is int and 0 < attempt <= MOST else retries + 1,
             carry=carry if isinstance(carry, str) else "",
-            sent_at=float(sent_at) if isinstance(sent_at, int | float) else None,
+            sent_at=float(sent_at) if isinstance(sent_at, int | float) and 0 <= sent_at < FAR else None,
         )
 
     def waited(self, now: float) -> float:

@@ -21,7 +21,7 @@ from worker.failures.model import Category, Failure, Verdict
 from worker.failures.schedule import Schedule, decide
 from worker.observability import logs, metrics, sentry
 from worker.retrying import envelope, outcome
-from worker.retrying.attempt import Attempt, keep_lease
+from worker.retrying.attempt import Attempt, Postponed, keep_lease
 from worker.retrying.causes import QUEUE_WAIT, WORKER_LOST, cause_of, not_started
 from worker.retrying.facts import facts
 from worker.retrying.failed import TaskFailed
@@ -37,6 +37,8 @@ from worker.stores.redis import StoreError, is_outage
 
 log = logs.logger(__name__)
 
+POSTPONED = 2.0
+"""Seconds, and up to as many again, until a job asks once more for a slot of its provider."""
 MAX_DEATHS = 3
 """Bodies of one attempt that may die with their process before the task is given up."""
 
@@ -169,6 +171,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         metrics.began(self.name, max(begun.waited, stamp.waited(begun.now)))
         request: Any = None
         failure: Failure | None = None
+        postponed: str | None = None
         result: dict[str, Any] = {}
         with attempt.resources:
             keep_lease(attempt, self.services.attempts, heed_cancel=self.heeds_cancel)
@@ -178,9 +181,13 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
                 self._may_start(begun, stamp)
                 attempt.at(attempt.stage)
                 result = self.execute(request, attempt)
+            except Postponed as exc:
+                postponed = exc.reason
             except Exception as exc:  # noqa: BLE001 - whatever it was, the classifier judges it
                 failure = facts(exc, attempt)
             attempt.end()
+            if postponed is not None:
+                return self._postpone(request, attempt, postponed)
             if failure is None:
                 return self._succeed(request, attempt, result)
             return self._fail(request, attempt, failure)
@@ -227,21 +234,37 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         self._settle(request, attempt, verdict)
         return TaskFailed(payload)
 
+    def _postpone(self, request: Any, attempt: Attempt, reason: str) -> Any:
+        """Make the same attempt later, as long as the time in the queue is not over."""
+        if time.time() - attempt.first_seen > self.services.settings.queue_wait:
+            return self._fail(request, attempt, not_started(self.operation, QUEUE_WAIT).failure)
+        countdown = POSTPONED * (1 + random.random())  # noqa: S311 - spreads waiting jobs
+        verdict = Verdict(category=Category.RESOURCE_EXHAUSTED, reason=reason, retry=True, countdown=countdown)
+        failure = Failure(operation=self.operation, stage=attempt.stage)
+        payload = outcome.payload(
+            self.cause(failure, verdict), verdict, attempt=attempt.number, attempts=attempt.attempts,
+            run_id=attempt.run_id, now=time.time(), remaining=attempt.deadline.remaining(),
+        )  # fmt: skip
+        log.info("attempt postponed", reason=reason)
+        return self._wait(attempt, payload, countdown, attempt.spent, lambda: None, counts=False)
+
     def _wait(
-        self, attempt: Attempt, payload: dict[str, Any], countdown: float, spent: float, told: Callable[[], None]
-    ) -> Any:
+        self, attempt: Attempt, payload: dict[str, Any], countdown: float, spent: float, told: Callable[[], None],
+        *, counts: bool = True,
+    ) -> Any:  # fmt: skip
         """Record the retry, then publish it: what is recorded but not published, the sweep publishes."""
         kept = patient(
             lambda: self.services.attempts.end_waiting(
                 attempt.task_id, attempt=attempt.number, fence=attempt.fence, payload=payload,
-                cause=payload["cause"], countdown=countdown, spent=spent + countdown, carry=attempt.carry,
+                cause=payload["cause"] if counts else "", countdown=countdown,
+                spent=spent + countdown if counts else spent, carry=attempt.carry, counts=counts,
             )
         )  # fmt: skip
         if not kept:
             return Ignore()
         told()
         failed = TaskFailed(payload)
-        stamp = Stamp(attempt=attempt.number + 1, carry=attempt.carry)
+        stamp = Stamp(attempt=attempt.number + counts, carry=attempt.carry)
         try:
             return self.retry(exc=failed, countdown=countdown, headers=stamp.headers(self.request.headers), throw=False)
         except Reject:

@@ -1,6 +1,6 @@
 """Providers by name, each built on its first use."""
 
-import importlib
+import importlib.util
 from collections.abc import Callable
 
 from worker.failures.model import InvalidRequest
@@ -17,16 +17,40 @@ def _local(settings: ProviderSettings) -> Provider:
 
 
 def _docker(settings: ProviderSettings) -> Provider:
-    try:
-        importlib.import_module("docker")
-    except ImportError:
-        raise InvalidRequest("sandbox_provider", "sdk_not_installed") from None
+    _require("docker")
     from worker.sandboxes.docker.provider import DockerProvider  # noqa: PLC0415 - needs the SDK
 
     return DockerProvider(settings.docker)
 
 
-_BUILDERS: dict[str, Callable[[ProviderSettings], Provider]] = {"local": _local, "docker": _docker}
+def _daytona(settings: ProviderSettings) -> Provider:
+    _require("daytona")
+    from worker.sandboxes.daytona.provider import DaytonaProvider  # noqa: PLC0415 - a driver is loaded on first use
+
+    settings.daytona.api_key()
+    return DaytonaProvider(settings.daytona)
+
+
+def _e2b(settings: ProviderSettings) -> Provider:
+    _require("e2b")
+    from worker.sandboxes.e2b.provider import E2BProvider  # noqa: PLC0415 - a driver is loaded on first use
+
+    settings.e2b.api_key()
+    return E2BProvider(settings.e2b)
+
+
+def _require(package: str) -> None:
+    """Refuse a provider whose extra is missing, without importing its SDK."""
+    if importlib.util.find_spec(package) is None:
+        raise InvalidRequest("sandbox_provider", "sdk_not_installed")
+
+
+_BUILDERS: dict[str, Callable[[ProviderSettings], Provider]] = {
+    "local": _local,
+    "docker": _docker,
+    "daytona": _daytona,
+    "e2b": _e2b,
+}
 
 
 class Registry:
@@ -45,7 +69,7 @@ class Registry:
         """The provider of this name.
 
         :raises InvalidRequest: ``sandbox_provider`` with reason ``unknown_provider``, ``sdk_not_installed``
-            (its extra is missing) or ``local_not_allowed``.
+            (its extra is missing), ``not_configured`` (its key is) or ``local_not_allowed``.
         """
         if name not in _BUILDERS:
             raise InvalidRequest("sandbox_provider", "unknown_provider")

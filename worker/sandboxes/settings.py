@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from worker.failures.model import InvalidRequest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSettings:
@@ -31,8 +33,63 @@ class DockerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class E2BSettings:
+    """The e2b driver. Addresses are for a service of one's own; ``None`` is the SDK's own default."""
+
+    api_key_file: Path | None = None
+    template: str = "base"
+    """Template of a spec that names none."""
+    allowed_templates: tuple[str, ...] = ()
+    """``fnmatch`` patterns of the templates a request may name besides ``template``."""
+    domain: str | None = None
+    api_url: str | None = None
+    sandbox_url: str | None = None
+    lease_max: int = 86_400
+    """Seconds; what the account's plan allows for one lease (24 hours, or 1 hour on the free plan)."""
+
+    def api_key(self) -> str:
+        """The key, read anew: it may be rotated.
+
+        :raises InvalidRequest: there is none (``not_configured``).
+        """
+        return _key(self.api_key_file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaytonaSettings:
+    """The daytona driver. ``None`` is the SDK's or the organization's own default."""
+
+    api_key_file: Path | None = None
+    snapshot: str | None = None
+    """Snapshot of a spec that names none."""
+    allowed_snapshots: tuple[str, ...] = ()
+    """``fnmatch`` patterns of the snapshots a request may name besides ``snapshot``."""
+    api_url: str | None = None
+    target: str | None = None
+
+    def api_key(self) -> str:
+        """The key.
+
+        :raises InvalidRequest: there is none (``not_configured``).
+        """
+        return _key(self.api_key_file)
+
+
+def _key(file: Path | None) -> str:
+    try:
+        text = file.read_text(encoding="ascii").strip() if file is not None else ""
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    if not text:
+        raise InvalidRequest("sandbox_provider", "not_configured")
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
     """Settings of all drivers."""
 
     local: LocalSettings = field(default_factory=LocalSettings)
     docker: DockerSettings = field(default_factory=DockerSettings)
+    daytona: DaytonaSettings = field(default_factory=DaytonaSettings)
+    e2b: E2BSettings = field(default_factory=E2BSettings)

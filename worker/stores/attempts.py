@@ -115,21 +115,23 @@ class AttemptStore:
 
     def end_waiting(
         self, task_id: str, *, attempt: int, fence: int, payload: Any, cause: str, countdown: float, spent: float,
-        carry: str,
+        carry: str, counts: bool = True,
     ) -> bool:  # fmt: skip
         """Note that the next attempt is due in ``countdown`` seconds. False: another owner holds the task.
+
+        ``counts=False`` puts off this attempt instead.
 
         May be asked again when the answer was lost; so may :meth:`end_terminal`.
         """
         times = (_ms(countdown), _ms(spent), _ms(GRACE), self._ttl)
-        return self._end(task_id, fence, "waiting", json.dumps(payload), cause, *times, carry, attempt)
+        return self._end(task_id, fence, "waiting", json.dumps(payload), cause, *times, carry, attempt, int(counts))
 
     def end_terminal(
         self, task_id: str, *, attempt: int, fence: int, state: Terminal, payload: Any, cause: str, spent: float
     ) -> bool:
         """Write the final outcome. False: another owner holds the task."""
         times = (0, _ms(spent), _ms(GRACE), self._ttl)
-        return self._end(task_id, fence, state, json.dumps(payload), cause, *times, "", attempt)
+        return self._end(task_id, fence, state, json.dumps(payload), cause, *times, "", attempt, 1)
 
     def renew(self, task_id: str, *, fence: int, run_id: str) -> tuple[bool, bool]:
         """Give a sign of life; replies (still ours, run is cancelled)."""

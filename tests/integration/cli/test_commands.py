@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rig import hosted
 from tests.rig.jobs import Service
 from tests.rig.waiting import until
 
@@ -217,6 +218,23 @@ def test_doctor_says_what_is_wrong(local_service: Service, settings, line):
 
     assert done.returncode == 1
     assert line in done.stdout
+
+
+@pytest.mark.parametrize("name", hosted.NAMES)
+def test_doctor_asks_the_hosted_providers(local_service: Service, tmp_path: Path, name: str):
+    with hosted.double(name, tmp_path) as double:
+        env = {f"SANDFERRY_{key}": value for key, value in hosted.environment(name, double).items()}
+        good = sandferry(local_service, "doctor", **env)
+        double.api_key = "another"
+        refused = sandferry(local_service, "doctor", **env)
+    away = sandferry(local_service, "doctor", **env)
+    hosted.key_file(name, tmp_path).write_text("")
+    empty = sandferry(local_service, "doctor", **env)
+
+    assert f"ok    {name}\n" in good.stdout
+    assert f"FAIL  {name}: the key is refused" in refused.stdout
+    assert f"warn  {name}: no answer" in away.stdout
+    assert f"FAIL  {name}: SANDFERRY_{name.upper()}_API_KEY_FILE cannot be read" in empty.stdout
 
 
 def test_doctor_finds_a_package_that_hides_ours(local_service: Service, tmp_path: Path):

@@ -92,6 +92,11 @@ class Bench:
         """Everything of the sandbox."""
         return Path(self.sandbox.layout.repos).parent
 
+    @property
+    def home(self) -> Path:
+        """``HOME`` of its commands."""
+        return self.root / "home" if self.sandbox.provider == "local" else self.root
+
     def leftovers(self) -> list[str]:
         """Staging directories in the sandbox."""
         return [str(path) for path in Path(self.sandbox.layout.repos).rglob(".sandferry-staging-*")]

@@ -329,5 +329,5 @@ def baseline_store(bench) -> Path:
     """What Sandferry kept of the one checkout, borrowing the new objects for the test."""
     (store,) = Path(bench.sandbox.layout.scratch).glob("clones/*/baseline.git")
     with (store / "objects/info/alternates").open("a") as alternates:
-        alternates.write(f"{bench.root.parents[1]}/store/objects\n")
+        alternates.write(f"{bench.remotes.parent}/store/objects\n")
     return store

@@ -185,7 +185,7 @@ def test_a_checkout_of_another_user_is_adopted_without_a_wildcard(bench):
     for path in (Path(first.path), *Path(first.path).rglob("*")):
         os.lchown(path, 65534, 65534)
     assert bench.clone().adopted
-    assert not (bench.root / "home/.gitconfig").exists()
+    assert not (bench.home / ".gitconfig").exists()
 
 
 def test_a_checkout_can_be_built_upon(bench):

@@ -146,7 +146,7 @@ def test_a_rename_redirect_on_the_same_host_works(bench):
 
 def test_insteadof_of_the_sandbox_is_not_read(bench, thief):
     commit = bench.repository()
-    home = bench.root / "home"
+    home = bench.home
     (home / ".gitconfig").write_text(f'[url "{thief.url}/"]\n\tinsteadOf = {bench.hub.url}/\n')
     assert bench.clone().commit == commit
     assert thief.offers == []

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.rig.hosted import hosted_service
 from tests.rig.jobs import Service, service
 from worker.demo.broker import embedded
 
@@ -28,7 +29,21 @@ def docker_service(tmp_path_factory, docker_engine, git_image) -> Iterator[Servi
         yield made
 
 
-@pytest.fixture(scope="module", params=["local", "docker"])
+@pytest.fixture(scope="module")
+def daytona_service(tmp_path_factory) -> Iterator[Service]:
+    with hosted_service("daytona", tmp_path_factory.mktemp("service")) as made:
+        made.start_worker()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def e2b_service(tmp_path_factory) -> Iterator[Service]:
+    with hosted_service("e2b", tmp_path_factory.mktemp("service")) as made:
+        made.start_worker()
+        yield made
+
+
+@pytest.fixture(scope="module", params=["local", "docker", "daytona", "e2b"])
 def provider(request) -> str:
     return request.param
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.doubles import github as faults
+from tests.rig import hosted
 from tests.rig.jobs import Service, service
 from tests.rig.waiting import until
 from worker.demo.broker import embedded
@@ -20,9 +21,15 @@ from worker.sandboxes.deadline import Deadline
 BIG = {f"file-{n}.bin": os.urandom(20_000) for n in range(40)}
 
 
-@pytest.fixture(params=["local", "docker"])
+@pytest.fixture(params=["local", "docker", "daytona", "e2b"])
 def made(request, tmp_path: Path) -> Iterator[Service]:
     settings = {"LEASE": "3"}
+    if request.param in hosted.NAMES:
+        with hosted.hosted_service(request.param, tmp_path, **settings) as made:
+            made.provider = request.param
+            made.tag = uuid.uuid4().hex[:6]
+            yield made
+        return
     if request.param == "docker":
         engine, image = request.getfixturevalue("docker_engine"), request.getfixturevalue("git_image")
         settings |= {"DOCKER_URL": engine, "DOCKER_IMAGE": image, "DOCKER_NETWORK": "host"}
@@ -98,7 +105,7 @@ def test_a_killed_child_is_replaced_and_the_clone_succeeds(made: Service):
     assert outcome.state == "SUCCESS", outcome
     assert outcome.result["attempts"] == 1, made.events(f"run-{name}")
     assert made.services.attempts.read(sent.id).deaths == 0
-    until(lambda: not gits(name), what="no git is left")
+    until(lambda: not gits(name), seconds=50, what="no git is left")  # it gives up a silent server after 30 s
     assert sandbox_files(made, outcome.result | {"run": f"run-{name}"}) == [name]
 
 
@@ -119,7 +126,7 @@ def test_a_killed_worker_is_replaced_within_a_minute(made: Service):
     outcome = made.outcome(sent)
     assert outcome.state == "SUCCESS", outcome
     assert time.monotonic() - killed < 60
-    until(lambda: not gits(name), what="no git is left")
+    until(lambda: not gits(name), seconds=50, what="no git is left")  # it gives up a silent server after 30 s
     assert sandbox_files(made, outcome.result | {"run": f"run-{name}"}) == [name]
 
 

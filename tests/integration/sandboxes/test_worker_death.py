@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.sandboxes.conftest import docker_settings, release_all
 from tests.integration.sandboxes.helpers import running, soon, wait_for
+from tests.rig.hosted import key_file
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
 from worker.sandboxes.docker.provider import DockerProvider
 
@@ -47,3 +48,11 @@ def test_docker_ends_it_at_its_deadline(request, docker_engine, labels, shell):
         wait_for(lambda: not running(sandbox, "sleep 301"), 12)
     finally:
         release_all(provider, labels)
+
+
+def test_hosted_ends_it_at_its_deadline(hosted_name, hosted_provider, hosted_double, labels):
+    sandbox = hosted_provider.create(Spec(), labels, deadline=soon())
+    where = hosted_double.api_url if hosted_name == "daytona" else hosted_double.url
+    killed_while_running(sandbox, labels, where, str(key_file(hosted_name, hosted_double.home)), 3)
+    # Three seconds of deadline and five of slack, which the launcher counts in naps.
+    wait_for(lambda: not running(sandbox, "sleep 301"), 15)

@@ -39,3 +39,14 @@ def test_next_headers_keep_the_others_and_drop_the_redelivery_mark():
 def test_what_is_written_is_read():
     stamp = Stamp(2, "sealed")
     assert Stamp.read(stamp.headers(None), 0) == stamp
+
+
+@pytest.mark.parametrize("sent_at", [10**400, -1, float("nan"), float("inf"), "now", None, [1]])
+def test_a_time_that_is_none_is_ignored(sent_at):
+    assert Stamp.read({HEADER: {"attempt": 1, "sent_at": sent_at}}, 0).sent_at is None
+
+
+def test_a_first_message_has_waited_since_it_was_sent():
+    assert Stamp.read({HEADER: {"attempt": 1, "sent_at": 100.0}}, 0).waited(130.0) == 30.0
+    assert Stamp.read({HEADER: {"attempt": 1, "sent_at": 100.0}}, 0).waited(90.0) == 0.0
+    assert Stamp.read({HEADER: {"attempt": 2, "sent_at": 100.0}}, 0).waited(130.0) == 0.0

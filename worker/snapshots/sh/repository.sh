@@ -32,6 +32,7 @@ scratch() {
     cat >>"$1/config" <<'CONFIG' || broke cat $?
 [core]
 	bare = false
+	looseCompression = 0
 	fsmonitor = false
 	untrackedCache = false
 	quotePath = false

@@ -1,7 +1,7 @@
 -- End of a body: write its outcome, unless somebody else owns the task by now.
 -- KEYS: record, index of leases
 -- ARGV: task id, fence, state, payload, cause, countdown ms, spent ms, grace ms, record ttl ms, carry,
---   attempt
+--   attempt, how many attempts this was (0: it was postponed)
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local was = redis.call('HMGET', KEYS[1], 'state', 'fence', 'attempt', 'history')
@@ -21,7 +21,7 @@ local due = now + tonumber(ARGV[8])
 if ARGV[3] == 'waiting' then
   local eta = now + tonumber(ARGV[6])
   due = eta + tonumber(ARGV[8])
-  attempt = attempt + 1
+  attempt = attempt + ARGV[12]
   redis.call('HSET', KEYS[1], 'next_eta', eta)
 end
 redis.call('HSET', KEYS[1], 'state', ARGV[3], 'attempt', attempt, 'fence', ARGV[2], 'payload', ARGV[4], 'spent_ms', ARGV[7], 'lease_until', 0,

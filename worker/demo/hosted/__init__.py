@@ -1,0 +1,1 @@
+"""Doubles of hosted providers, on loopback, that the unmodified SDKs drive. Real commands, no isolation."""

@@ -1,0 +1,1 @@
+"""Sandboxes of Daytona. The SDK is imported by this folder only."""
