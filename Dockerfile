@@ -20,7 +20,7 @@ FROM ${BASE}
 # git checks and delivers what comes back (docs/copy_back.md).
 RUN command -v git >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends git \
     && rm -rf /var/lib/apt/lists/*; }
-RUN useradd --system --uid 10001 --home-dir /var/lib/sandferry --create-home sandferry
+RUN useradd --uid 10001 --home-dir /var/lib/sandferry --create-home sandferry
 COPY --from=build /opt/sandferry /opt/sandferry
 ENV PATH=/opt/sandferry/bin:/usr/local/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 10001

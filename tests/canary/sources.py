@@ -250,15 +250,36 @@ def _(stage: Stage, secret: str) -> None:
 
 @source("Docker's API: error body and headers", DISK)
 def _(stage: Stage, secret: str) -> None:
-    _spite(stage, secret, "docker")
+    spite(stage, "docker", words=secret)
 
 
-def _spite(stage: Stage, secret: str, provider: str) -> None:
-    """Be refused by a provider in each of its ways."""
-    before = stage.spite.asked
-    for code in (400, 401, 404, 409, 429):
-        stage.spite.words, stage.spite.status = secret, code
-        clone(stage, stage.made.public(f"p{uuid.uuid4().hex[:6]}"), provider=provider, deadline=8)
+@source("E2B's API: the account's key, said back")
+def _(stage: Stage, secret: str) -> None:
+    spite(stage, "e2b", words=secret, key=secret)
+
+
+@source("E2B's API: error body and headers", DISK)
+def _(stage: Stage, secret: str) -> None:
+    spite(stage, "e2b", words=secret)
+
+
+@source("Daytona's API: the account's key, said back")
+def _(stage: Stage, secret: str) -> None:
+    spite(stage, "daytona", words=secret, key=secret)
+
+
+@source("Daytona's API: error body and headers", DISK)
+def _(stage: Stage, secret: str) -> None:
+    spite(stage, "daytona", words=secret)
+
+
+def spite(stage: Stage, provider: str, *, words: str, key: str = "a-key") -> None:
+    """Be refused by a provider in each of its ways, all at once; a process keeps the first key that it has read."""
+    before, stage.spite.words = stage.spite.asked, words
+    stage.key(provider).write_text(key)
+    urls = [stage.made.public(f"p{uuid.uuid4().hex[:6]}") for _ in range(5)]
+    for sent in [stage.made.clone(url, provider=provider, deadline=8) for url in urls]:
+        stage.ended(sent)
     assert stage.spite.asked > before, f"{provider} was not asked"
 
 

@@ -15,9 +15,10 @@ from tests.doubles.sentry import FakeSentry, fake_sentry
 from tests.doubles.spite import Spite
 from tests.rig.flower import Flower
 from tests.rig.jobs import QUEUES, Service, service
+from tests.rig.ports import later_port
 from tests.rig.waiting import until
 from tests.rig.worker_process import WorkerProcess
-from worker.demo.broker import embedded, free_port
+from worker.demo.broker import embedded
 from worker.demo.sinks import ArgvWatch
 
 
@@ -36,6 +37,10 @@ class Stage:
     inspected: list[bytes] = field(default_factory=list)
     traffic: list[bytes] = field(default_factory=list)
     argv: ArgvWatch = field(default_factory=ArgvWatch)
+
+    def key(self, provider: str) -> Path:
+        """Where the key of the account with a provider lies."""
+        return self.made.home / f"{provider}.key"
 
     def ended(self, sent: Any, run_id: str = "-") -> Any:
         """Wait for a job, and remember it and the sandbox that it left."""
@@ -65,11 +70,13 @@ def stage(home: Path, *, fences: str = "up") -> Iterator[Stage]:
         sentry = stack.enter_context(fake_sentry())
         spite = stack.enter_context(Spite())
         (home / "dsn").write_text(sentry.dsn)
-        port = free_port()
+        port = later_port()
         made = stack.enter_context(
             service(
                 home, url, SENTRY_DSN_FILE=str(home / "dsn"), METRICS_PORT=str(port), LOG_LEVEL="DEBUG",
-                DOCKER_URL=f"tcp://127.0.0.1:{spite.port}", DOCKER_IMAGE="canary:latest",
+                DOCKER_URL=f"tcp://127.0.0.1:{spite.port}", DOCKER_IMAGE="canary:latest", E2B_API_URL=spite.url,
+                E2B_SANDBOX_URL=spite.url, E2B_API_KEY_FILE=str(home / "e2b.key"), DAYTONA_API_URL=spite.url,
+                DAYTONA_API_KEY_FILE=str(home / "daytona.key"),
             )
         )  # fmt: skip
         made.env |= {"CANARY_FENCES": fences}

@@ -1,5 +1,6 @@
 """A server that refuses everybody, with a secret in every place where a refusal has room for one."""
 
+import itertools
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -7,10 +8,11 @@ from typing import Any, Self
 
 
 class Spite:
-    """``words`` and ``status`` are what the next requests are told."""
+    """``words`` is what everybody is told, with the ``statuses`` in turn."""
 
     def __init__(self) -> None:
-        self.words, self.status, self.asked = "", 500, 0
+        self.words, self.asked = "", 0
+        self.statuses = itertools.cycle((400, 401, 404, 409, 429))
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -20,7 +22,7 @@ class Spite:
                 owner.asked += 1
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 body = json.dumps({key: f"{owner.words}: {key}" for key in ("message", "error", "detail", "code")})
-                self.send_response(owner.status, "Refused")
+                self.send_response(next(owner.statuses), "Refused")
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Retry-After", owner.words)
                 self.send_header("X-Request-Id", owner.words)

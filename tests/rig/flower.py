@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.rig.ports import later_port
 from tests.rig.waiting import until
-from worker.demo.broker import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -26,7 +26,7 @@ class Flower:
     """`sandferry flower` on a free port; ``user`` is ``name:password``."""
 
     def __init__(self, home: Path, env: dict[str, str], *options: str) -> None:
-        self.home, self.port = home, free_port()
+        self.home, self.port = home, later_port()
         self.log = home / "flower.log"
         users = home / "flower-users"
         env = {**env, "SANDFERRY_FLOWER_USERS_FILE": str(users), "PYTHONPATH": str(ROOT)}

