@@ -38,14 +38,15 @@ _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 class CaptureRequest:
     """What to capture.
 
-    ``path`` is the workspace, an absolute path under the layout's ``workspace`` or ``repos``; a directory inside
-    a repository stands for the whole repository. ``key`` names the operation: a capture clears away what earlier
-    attempts with the same key left. ``store`` and ``baseline`` are those of :mod:`worker.snapshots.baseline`; without
-    a store, that of the clone which took the baseline is looked for. ``base`` is the commit that was cloned. ``include`` are globs of ignored files to take in, ``exclude`` of files
-    to leave as they were in the baseline (both: :func:`worker.snapshots.globs.pathspecs`). ``pids`` are the
-    processes to pause; none means all that are the sandbox's own. ``when`` (epoch seconds) is the time of our
-    commits: with the same one, an attempt that was cut short and its successor make the same snapshot of the same
-    files. Without it they are of the moment.
+    ``path`` is the workspace, an absolute path under the layout's ``workspace`` or ``repos``; a directory inside a
+    repository stands for the whole repository. ``key`` names the operation: a capture clears away what earlier
+    attempts with the same key left. ``store`` and ``baseline`` are those of :mod:`worker.snapshots.baseline`;
+    without a store, that of the clone which took the baseline is looked for. ``base`` is the commit that was
+    cloned. ``include`` are globs of ignored files to take in, ``exclude`` of files to leave as they were in the
+    baseline (both: :func:`worker.snapshots.globs.pathspecs`). ``pids`` are the processes to pause; none means all
+    that are the sandbox's own. ``when`` (epoch seconds) is the time of our commits: with the same one, an attempt
+    that was cut short and its successor make the same snapshot of the same files. Without it they are of the
+    moment.
     """
 
     path: str
