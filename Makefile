@@ -14,7 +14,7 @@ RUN := $(VENV)/.runs
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 ADVICE := the packages could not be installed: is PyPI reachable? behind a proxy set HTTPS_PROXY
 
-.PHONY: demo test lint bench corpus docs lock help clean live-e2b live-daytona
+.PHONY: demo test canary lint bench corpus docs lock help clean live-e2b live-daytona
 
 demo: $(RUN) ## Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)
 	@$(BIN)/sandferry demo
@@ -33,6 +33,9 @@ lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 	elif [ "$$CI" = true ]; then echo "shellcheck is missing: apt-get install shellcheck"; exit 1; \
 	else echo "shellcheck is not installed: shell scripts were not checked"; fi
 
+canary: $(STAMP) ## Plant secrets everywhere and look for them everywhere; prints the matrix (2 min)
+	@$(BIN)/python -m tests.canary
+
 live-e2b: $(STAMP) ## Run the driver against the real E2B (needs SANDFERRY_E2B_API_KEY_FILE; costs cents)
 	@$(BIN)/pytest tests/live/live_provider.py --provider e2b
 
@@ -50,7 +53,7 @@ docs: $(STAMP) ## Write what is generated in docs: JSON Schemas, settings, failu
 
 lock: ## Resolve the dependencies anew into requirements/ (needs uv)
 	@$(LOCK) --all-extras --group dev --upgrade -o requirements/dev.txt
-	@$(LOCK) --extra docker --group build -c requirements/dev.txt -o requirements/worker.txt
+	@$(LOCK) --extra docker --extra flower --group build -c requirements/dev.txt -o requirements/worker.txt
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist

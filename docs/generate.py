@@ -1,7 +1,7 @@
 """Writes what is generated in docs; with --check says whether it is up to date.
 
-Schemas of requests (docs/schemas/*.json), the settings (docs/settings.md) and the failure rules
-(docs/failures.md) come from the code, so they are never out of date.
+Schemas of requests (docs/schemas/*.json), the settings (docs/settings.md), the failure rules
+(docs/failures.md) and the run events (docs/events.md) come from the code, so they are never out of date.
 """
 
 import json
@@ -18,6 +18,7 @@ from tasks.lifecycle.request import ExtendRequest, ReleaseRequest
 from worker.failures.classify import ALL_RULES
 from worker.failures.model import Category
 from worker.settings import Settings
+from worker.stores.catalogue import ALWAYS, EVENTS, FIELDS
 from worker.tools.manifest import Manifest
 
 DOCS = Path(__file__).resolve().parent
@@ -34,7 +35,7 @@ def generated() -> dict[Path, str]:
     """Every generated file and its text."""
     models = REQUESTS | {"tool.manifest": Manifest}
     files = {DOCS / "schemas" / f"{name}.json": _schema(model) for name, model in models.items()}
-    return files | {DOCS / "settings.md": _settings(), DOCS / "failures.md": _failures()}
+    return files | {DOCS / "settings.md": _settings(), DOCS / "failures.md": _failures(), DOCS / "events.md": _events()}
 
 
 def _schema(model: type[BaseModel]) -> str:
@@ -75,6 +76,26 @@ def _failures() -> str:
         "|---|---|---|",
     ]
     rows += [f"| {rule.name} | {rule.category} | {rule.reason} |" for rule in ALL_RULES]
+    return "\n".join(rows) + "\n"
+
+
+def _events() -> str:
+    rows = [
+        "# Run events",
+        "",
+        "What `sandferry runs show RUN` prints and a backend can tail: entries of the Redis stream",
+        "`<key prefix>:events:<run id>` with the fields `time` (epoch seconds), `name` and `data` (a JSON object).",
+        "Written by `make docs` from `worker/stores/catalogue.py`; nothing else can be in an event.",
+        "",
+        f"Every event that a job emits has {' and '.join(f'`{name}`' for name in ALWAYS)}.",
+        "",
+        "| event | what it says | data |",
+        "|---|---|---|",
+    ]
+    rows += [f"| `{kind.name}` | {kind.says} | {', '.join(kind.fields)} |" for kind in EVENTS]
+    rows += ["", "| field | type and meaning |", "|---|---|"]
+    used = {name for kind in EVENTS for name in kind.fields} | set(ALWAYS)
+    rows += [f"| `{name}` | {meaning} |" for name, meaning in FIELDS.items() if name in used]
     return "\n".join(rows) + "\n"
 
 

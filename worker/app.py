@@ -1,15 +1,25 @@
 """The Celery app: queues, routes, delivery rules and the signals that set a process up."""
 
 import logging
+import sys
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging, task_revoked, worker_init, worker_ready
+from celery.signals import (
+    beat_init,
+    setup_logging,
+    task_revoked,
+    worker_init,
+    worker_process_shutdown,
+    worker_ready,
+    worker_shutdown,
+)
 from kombu.entity import Queue
 
+from worker import startup
 from worker.failures.cause import Cause
 from worker.failures.model import Category
-from worker.observability import logs, sentry
+from worker.observability import logs, metrics, sentry
 from worker.retrying import causes, outcome
 from worker.retrying.message import run_id_of
 from worker.retrying.services import services
@@ -120,7 +130,41 @@ def _logging(**_: Any) -> None:
 
 @worker_init.connect
 def _before_the_pool_forks(**_: Any) -> None:
+    if faults := startup.faults(settings(), app.conf):
+        sys.exit("\n".join(f"sandferry: {fault}" for fault in faults))
     sentry.init(settings())
+    metrics.prepare(settings())
+
+
+@beat_init.connect
+def _before_beat(**_: Any) -> None:
+    sentry.init(settings())
+
+
+@worker_ready.connect
+def _serve_metrics(**_: Any) -> None:
+    metrics.serve(settings(), sandboxes=services().sandboxes.count)
+
+
+@worker_ready.connect
+def _warn_of_the_store(**_: Any) -> None:
+    try:
+        found = startup.warnings(settings(), services().client)
+    except StoreError:
+        return  # away, or a managed one that does not say: doctor tells
+    for warning in found:
+        log.warning("the store may lose what it keeps", setting=warning.setting, consequence=warning.consequence)
+
+
+@worker_process_shutdown.connect
+def _child_ends(**_: Any) -> None:
+    sentry.flush()
+
+
+@worker_shutdown.connect
+def _worker_ends(**_: Any) -> None:
+    sentry.flush()
+    metrics.close()
 
 
 @worker_ready.connect

@@ -15,6 +15,7 @@ app = typer.Typer(
 )
 app.command("worker", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(processes.worker)
 app.command("beat")(processes.beat)
+app.command("flower", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(processes.flower)
 app.command("valkey")(processes.valkey)
 app.command("send")(send.send)
 app.command("cancel")(cancel.cancel)

@@ -162,12 +162,18 @@ class Settings(BaseSettings):
     """All tails together; the oldest go first."""
     diagnostics_ttl: Seconds = 604_800
     """How long a tail is kept."""
-    log_format: Literal["json", "console"] = "json"
-    """One JSON object a line, or lines for a person."""
+    log_format: Literal["auto", "json", "console"] = "auto"
+    """One JSON object a line, or lines for a person; ``auto``: for a person when stderr is a terminal."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """The least level that is written."""
     sentry_dsn_file: Path | None = None
     """A file with the DSN of Sentry; without it nothing is sent."""
+    flower_users_file: Path | None = None
+    """Who may look at Flower: `user:password` lines (0600). Made with a password of its own if it does not exist."""
+    metrics_port: int | None = Field(None, ge=1, le=65535)
+    """TCP port on which a worker serves Prometheus metrics; each worker of a machine needs its own. None: off."""
+    metrics_address: str = "127.0.0.1"
+    """Where that port listens."""
 
     @model_validator(mode="before")
     @classmethod

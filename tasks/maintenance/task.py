@@ -8,6 +8,7 @@ from tasks.maintenance.request import SweepRequest, parse
 from tasks.maintenance.settle import settle_closed
 from worker.app import app
 from worker.failures.schedule import Schedule
+from worker.observability import metrics
 from worker.retrying.attempt import Attempt
 from worker.retrying.task import ClassifiedTask
 
@@ -39,6 +40,13 @@ class Sweep(ClassifiedTask):
         attempt.at("reap")
         reaped = reap(self.services, attempt.deadline)
         settled = settle_closed(self.app, self.services, enough)
+        for kind, counts in (
+            ("task", brought_back),
+            ("operation", {"closed": closed}),
+            ("sandbox", reaped),
+            ("settlement", settled),
+        ):
+            metrics.swept(kind, counts)
         return {
             "tasks": dict(brought_back),
             "operations": closed,

@@ -16,6 +16,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from kombu import Queue
 
 from tests.rig.canary import CANARY
+from worker import startup
 from worker.app import app
 from worker.failures.model import Category, Credential, Failure, InvalidRequest, OperationFailed
 from worker.failures.schedule import Schedule
@@ -32,6 +33,8 @@ if limit := os.environ.get("PROBE_HARD_LIMIT"):
     app.conf.task_soft_time_limit = None
 if soft := os.environ.get("PROBE_SOFT_LIMIT"):
     app.conf.task_soft_time_limit = float(soft)
+if limit or soft:
+    startup.RULES = ()  # a worker refuses limits as short as these
 redis.SOCKET_TIMEOUT = float(os.environ.get("PROBE_SOCKET_TIMEOUT", redis.SOCKET_TIMEOUT))
 attempts.GRACE = float(os.environ.get("PROBE_GRACE", attempts.GRACE))
 

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from worker import startup
 from worker.sandboxes.deadline import Deadline
 from worker.settings import Settings, is_redis
 
@@ -76,18 +77,18 @@ def records(config: Settings) -> list[Finding]:
     client = connect(config.records_url)
     try:
         client.ping()
-        policy = client.config_get("maxmemory-policy").get("maxmemory-policy")
-        durable = client.config_get("appendonly").get("appendonly") == "yes"
+        weak = startup.warnings(config, client)
     except StoreError as exc:
         return [Finding("record store", "fault", f"no answer ({type(exc).__name__}): check SANDFERRY_STATE_URL")]
-    findings = [Finding("record store", "ok")]
-    if policy != "noeviction":
-        advice = "set maxmemory-policy noeviction: an evicted record lets a finished job run again"
-        findings.append(Finding("record store eviction", "warning", advice))
-    if not durable:
-        advice = "set appendonly yes: after a restart without it, running jobs are forgotten"
-        findings.append(Finding("record store persistence", "warning", advice))
-    return findings
+    return [Finding("record store", "ok"), *(Finding(each.setting, "warning", each.consequence) for each in weak)]
+
+
+def celery_settings(config: Settings) -> list[Finding]:
+    """Whether any setting would lose or duplicate tasks: what a worker refuses to start with."""
+    from worker.app import make_app  # noqa: PLC0415 - same
+
+    wrong = startup.faults(config, make_app(config).conf)
+    return [Finding(each.setting, "fault", each.consequence) for each in wrong] or [Finding("delivery settings", "ok")]
 
 
 def results(config: Settings) -> list[Finding]:
@@ -180,5 +181,5 @@ def keys(config: Settings) -> list[Finding]:
 
 
 CHECKS: tuple[Callable[[Settings], list[Finding]], ...] = (
-    python, packages, broker, records, results, git, docker, hosted, keys,
+    python, packages, broker, celery_settings, records, results, git, docker, hosted, keys,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The processes of the service: `sandferry worker`, `beat` and `valkey`."""
+"""The processes of the service: `sandferry worker`, `beat`, `flower` and `valkey`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +42,19 @@ def beat() -> None:
 
     # The in-memory scheduler: one entry that is always due again soon needs no file.
     _celery(app.start, ["beat", "--scheduler", "celery.beat:Scheduler", "--pidfile="])
+
+
+def flower(context: typer.Context) -> None:
+    """Show workers and tasks in a browser, on 127.0.0.1:5555. Options go to `celery flower` as they are."""
+    from importlib.util import find_spec  # noqa: PLC0415 - only here
+
+    if find_spec("flower") is None:
+        raise typer.BadParameter("Flower is not installed: pip install 'sandferry[flower]'")
+    from worker import observability  # noqa: PLC0415 - reads nothing, but is not needed by the others
+    from worker.app import app  # noqa: PLC0415 - reads the settings
+
+    config = Path(observability.__path__[0], "flowerconfig.py")
+    _celery(app.start, ["flower", f"--conf={config}", *context.args])
 
 
 def valkey(

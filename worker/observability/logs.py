@@ -2,6 +2,7 @@
 
 import logging
 import logging.config
+import sys
 from typing import Any
 
 import structlog
@@ -24,9 +25,7 @@ def logger(name: str) -> Any:
 
 def configure(config: Settings) -> None:
     """Send every log line of the process, Celery's too, to stderr in one form."""
-    render: Any = (
-        structlog.processors.JSONRenderer() if config.log_format == "json" else structlog.dev.ConsoleRenderer()
-    )
+    render: Any = structlog.dev.ConsoleRenderer() if _for_people(config) else structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -52,9 +51,9 @@ def configure(config: Settings) -> None:
                     ],
                 }
             },
-            "filters": {"unknown_task": {"()": UnknownTaskFilter}},
+            "filters": {"unknown_task": {"()": UnknownTaskFilter}, "result": {"()": ResultFilter}},
             "handlers": {
-                "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["unknown_task"]}
+                "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["unknown_task", "result"]}
             },
             "root": {"handlers": ["stderr"], "level": config.log_level},
             # These two name URLs and headers, which may hold what must not be logged.
@@ -67,6 +66,10 @@ def configure(config: Settings) -> None:
     )
 
 
+def _for_people(config: Settings) -> bool:
+    return config.log_format == "console" or (config.log_format == "auto" and sys.stderr.isatty())
+
+
 class UnknownTaskFilter(logging.Filter):
     """Celery logs the whole body of a message it cannot handle; keep the fact, drop the body."""
 
@@ -77,6 +80,16 @@ class UnknownTaskFilter(logging.Filter):
         """Rewrite the lines of the consumer that carry a message body."""
         if record.name == "celery.worker.consumer.consumer" and str(record.msg).startswith(self.BODIES):
             record.msg, record.args, record.exc_info = "message not handled", (), None
+        return True
+
+
+class ResultFilter(logging.Filter):
+    """Celery logs what a task returned; a result may hold what a tool printed."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the lines of celery.app.trace that carry a return value."""
+        if record.name == "celery.app.trace" and isinstance(record.args, dict) and "return_value" in record.args:
+            record.args = {**record.args, "return_value": "<hidden>"}
         return True
 
 

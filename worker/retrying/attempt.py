@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
+from worker.observability import metrics
 from worker.observability.logs import logger
 from worker.observability.sentry import breadcrumb
 from worker.retrying.ticker import Ticker
@@ -58,6 +59,7 @@ class Attempt:
     secrets: list[str] = field(default_factory=list, repr=False)
     """Every secret this body handled, for the redactor."""
     started: float = field(default_factory=time.monotonic)
+    stage_began: float = field(default_factory=time.monotonic)
     lost: bool = False
     """Another owner holds the task: whatever this body does is not recorded any more."""
     ended: bool = False
@@ -71,8 +73,24 @@ class Attempt:
 
     def at(self, stage: str) -> None:
         """Enter a step; raises if the run was cancelled or the time is over."""
+        self._leave_stage()
         self.stage = stage
         self.deadline.check(self.operation, stage)
+
+    def end(self) -> None:
+        """The body is over; what follows only records its outcome."""
+        self._leave_stage()
+        self.ended = True
+
+    def _leave_stage(self) -> None:
+        now = time.monotonic()
+        metrics.step(self.operation, self.stage, now - self.stage_began)
+        self.stage_began = now
+
+    @property
+    def provider_name(self) -> str:
+        """The provider that the attempt works on, ``none`` before it has one."""
+        return "none" if self.provider is None else self.provider.name
 
     def elapsed(self) -> float:
         """Seconds since this body began."""

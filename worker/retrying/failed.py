@@ -26,5 +26,9 @@ class TaskFailed(Exception):  # noqa: N818 - the name is part of the contract wi
         return str(self.payload.get("cause", ""))
 
     def __repr__(self) -> str:
-        # Celery writes this into logs and events; Flower shows it.
-        return f"TaskFailed({str(self)!r})"
+        # Celery writes this into logs and events; Flower reads it (worker/observability/flowerevents.py).
+        told = self.payload
+        if told.get("next_eta") is None:
+            return f"TaskFailed({str(self)!r})"
+        numbers = f"attempt={told['attempt']}, attempts={told['attempts']}, next_eta={told['next_eta']}"
+        return f"TaskFailed({str(self)!r}, {numbers})"

@@ -41,6 +41,7 @@ def acquire(attempt: Attempt, services: Services, wanted: SandboxRequest, *, kee
     if wanted.spec is not None and wanted.spec.ttl is not None:
         checked_keep(wanted.spec.ttl, services, "sandbox_spec_ttl")
     provider = attempt.provider = services.providers.get(wanted.provider)
+    attempt.secrets += services.account_keys(provider.name)
     _take_slot(attempt, services, provider.name)
     if attempt.carry:
         services.attempts.leave(attempt.task_id, fence=attempt.fence, carry=attempt.carry)

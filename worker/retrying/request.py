@@ -9,11 +9,14 @@ from celery.worker.state import task_ready
 
 from worker.failures.cause import Cause
 from worker.failures.model import Category
+from worker.observability import metrics
 from worker.observability.logs import logger
 from worker.retrying import causes, outcome
 from worker.retrying.failed import TaskFailed
 from worker.retrying.message import owner, run_id_of
+from worker.retrying.reporting import Delivery, died, timed_out
 from worker.retrying.services import services
+from worker.retrying.stamp import Stamp
 from worker.stores.redis import StoreError
 
 log = logger(__name__)
@@ -37,10 +40,17 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         # Celery puts these into logs, events and `inspect`, and loses a producer's own on every retry.
         self._argsrepr = self._kwargsrepr = HIDDEN
         self._request_dict["argsrepr"] = self._request_dict["kwargsrepr"] = HIDDEN
+        metrics.consumed()
 
     def info(self, safe: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002 - Celery's signature
         """Describe the request to `inspect`, without its arguments."""
         return super().info(safe=True)
+
+    def send_event(self, type: str, **fields: Any) -> Any:  # noqa: A002 - Celery's signature
+        """Send an event without the return value: what a tool printed is its caller's."""
+        if "result" in fields:
+            fields["result"] = HIDDEN
+        return super().send_event(type, **fields)
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:  # noqa: FBT001, FBT002
         """Before a lost worker's message goes back to the queue, free the lease of the body that died."""
@@ -50,12 +60,18 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
             return None
         if isinstance(exc, WorkerLostError | SystemExit | KeyboardInterrupt):
             self._free_lease()
+            died(services(), self._delivery(), exc)
         return super().on_failure(exc_info, send_failed_event, return_ok)
 
     def cancel(self, pool: Any, signal: Any = None, emit_retry: bool = True) -> Any:  # noqa: FBT001, FBT002
         """Free the lease of a body that a cold shutdown ends, so that its message may run elsewhere at once."""
         super().cancel(pool, signal, emit_retry)
         self._free_lease()
+
+    def _delivery(self) -> Delivery:
+        headers = self._request_dict
+        attempt = Stamp.read(headers, headers.get("retries") or 0).attempt
+        return Delivery(task=self.name, task_id=self.id, run_id=run_id_of(self.kwargs), attempt=attempt)
 
     def _free_lease(self) -> None:
         if not self.worker_pid:
@@ -70,10 +86,10 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         if soft:
             return super().on_timeout(soft, timeout)
         task_ready(self)
-        log.error("hard time limit", task_id=self.id, timeout_s=timeout)
         cause = Cause.of(causes.HARD_TIMEOUT)
         payload = outcome.closed(cause, Category.TIMEOUT_AMBIGUOUS, run_id=run_id_of(self.kwargs))
         if self._close(payload):
+            timed_out(services(), self._delivery(), self.task.event, payload, timeout)
             failed = TaskFailed(payload)
             self.task.backend.mark_as_failure(self.id, failed, request=self._context, store_result=self.store_errors)
             self.send_event("task-failed", exception=repr(failed), traceback=None)

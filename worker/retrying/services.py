@@ -106,6 +106,15 @@ class Services:
             )
         )
 
+    def account_keys(self, provider: str) -> list[str]:
+        """The key of our account with a provider: an error it answers with may say it back."""
+        config = self.settings
+        file = {"e2b": config.e2b_api_key_file, "daytona": config.daytona_api_key_file}.get(provider)
+        try:
+            return [] if file is None else [file.read_text(encoding="ascii").strip()]
+        except (OSError, UnicodeDecodeError):
+            return []
+
     @property
     def keyring(self) -> "KeyRing":
         """The keys that open sealed secrets, as they are now: a rotation needs no restart.

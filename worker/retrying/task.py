@@ -19,7 +19,7 @@ from worker.failures.cause import Cause
 from worker.failures.classify import classify
 from worker.failures.model import Category, Failure, Verdict
 from worker.failures.schedule import Schedule, decide
-from worker.observability import logs
+from worker.observability import logs, metrics, sentry
 from worker.retrying import envelope, outcome
 from worker.retrying.attempt import Attempt, Postponed, keep_lease
 from worker.retrying.causes import QUEUE_WAIT, WORKER_LOST, cause_of, not_started
@@ -27,6 +27,7 @@ from worker.retrying.facts import facts
 from worker.retrying.failed import TaskFailed
 from worker.retrying.message import owner, request_of, run_id_of
 from worker.retrying.patience import patient
+from worker.retrying.reporting import report, report_closed
 from worker.retrying.services import Services, services
 from worker.retrying.stamp import Stamp
 from worker.retrying.telling import keep_tail, tell
@@ -89,7 +90,8 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run one delivery of a message."""
-        ended = self._deliver(args, kwargs)
+        with sentry.isolated():
+            ended = self._deliver(args, kwargs)
         # Raised here, outside every except block: no __context__ carries the raw cause to the result's
         # traceback, to events, logs or Sentry.
         if isinstance(ended, BaseException):
@@ -147,6 +149,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         payload = outcome.closed(cause, Category.UNKNOWN, run_id=run_id)
         with suppress(StoreError):
             self.services.attempts.close(task_id, state="failed", payload=payload, cause=str(cause))
+        report_closed(self.services, self.name, task_id, payload)
         return TaskFailed(payload)
 
     def _body(self, args: tuple[Any, ...], kwargs: dict[str, Any], stamp: Stamp, run_id: str, begun: Begun) -> Any:
@@ -165,6 +168,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         )
         if begun.cancelled and self.heeds_cancel:
             attempt.deadline.cancel.set()
+        metrics.began(self.name, max(begun.waited, stamp.waited(begun.now)))
         request: Any = None
         failure: Failure | None = None
         postponed: str | None = None
@@ -181,7 +185,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
                 postponed = exc.reason
             except Exception as exc:  # noqa: BLE001 - whatever it was, the classifier judges it
                 failure = facts(exc, attempt)
-            attempt.ended = True
+            attempt.end()
             if postponed is not None:
                 return self._postpone(request, attempt, postponed)
             if failure is None:
@@ -197,6 +201,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
     def _succeed(self, request: Any, attempt: Attempt, result: dict[str, Any]) -> Any:
         if not self._end(attempt, "succeeded", result, cause="", spent=attempt.spent + attempt.elapsed()):
             return Ignore()
+        metrics.ended(self.name, attempt.provider_name, "succeeded")
         self._settle(request, attempt, None)
         return result
 
@@ -219,7 +224,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             now=time.time(), remaining=remaining,
         )  # fmt: skip
         keep_tail(self.services.diagnostics, attempt, failure)
-        told = partial(self._tell, request, attempt, verdict=verdict, cause=cause, failure=failure)
+        told = partial(self._tell, request, attempt, verdict=verdict, cause=cause, failure=failure, payload=payload)
         if verdict.retry and verdict.countdown is not None:
             return self._wait(attempt, payload, verdict.countdown, spent, told)
         state: Terminal = "cancelled" if verdict.category is Category.CANCELLED else "failed"
@@ -281,8 +286,14 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         """Say what may leave the worker of a failure."""
         return cause_of(self.code, failure, verdict)
 
-    def _tell(self, request: Any, attempt: Attempt, *, verdict: Verdict, cause: Cause, failure: Failure) -> None:
+    def _tell(
+        self, request: Any, attempt: Attempt, *, verdict: Verdict, cause: Cause, failure: Failure,
+        payload: dict[str, Any],
+    ) -> None:  # fmt: skip
         tell(attempt, self.event, verdict=verdict, cause=cause, failure=failure)
+        self._safely(
+            lambda: report(self.services, self.name, attempt, verdict=verdict, stage=failure.stage, payload=payload)
+        )
         if request is not None:
             self._safely(lambda: self.note(request, attempt, verdict, cause))
 

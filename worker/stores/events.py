@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from worker.stores.catalogue import FIELDS
 from worker.stores.redis import Client
 
 Value = str | int | float | bool | None
@@ -17,13 +18,7 @@ Value = str | int | float | bool | None
 MAX_EVENTS = 2000
 """Entries a run keeps; a run of three jobs writes about twenty."""
 
-DATA_KEYS = frozenset(
-    {
-        "adopted", "attempt", "attempts", "bytes", "category", "cause", "code", "commit", "credential", "deadline_ms",
-        "delay_ms", "duration_ms", "effect", "exception", "exit_code", "http_status", "job", "outcome", "provider",
-        "reason", "sandbox_id", "stage", "task_id", "tool", "ttl_s",
-    }
-)  # fmt: skip
+DATA_KEYS = frozenset(FIELDS)
 """Every key an event may carry."""
 _SAFE_STRING = re.compile(r"[A-Za-z0-9_.:/=; \-]{0,512}")
 

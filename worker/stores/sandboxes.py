@@ -6,6 +6,7 @@ doomed: nobody gets hold of it any more, so holding and reaping exclude each oth
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -101,6 +102,11 @@ class SandboxRegistry:
         """Every sandbox of ours, soonest due first."""
         found = self._client.zrange(self._due, 0, -1, withscores=True)
         return [self._kept(str(member), float(score)) for member, score in found]
+
+    def count(self) -> dict[str, int]:
+        """How many sandboxes each provider has for us."""
+        members = self._client.zrange(self._due, 0, -1)
+        return dict(Counter(str(member).partition("/")[0] for member in members))
 
     def of_run(self, run_id: str) -> list[Kept]:
         """The sandboxes of one run."""

@@ -148,6 +148,23 @@ def test_keys_need_a_place(local_service: Service):
     assert done.stderr == "sandferry: SANDFERRY_KEYRING_FILE: not set\n"
 
 
+def test_runs_list_shows_the_failed_with_their_cause(local_service: Service):
+    closed = local_service.private("hidden")
+    local_service.outcome(local_service.clone(closed, run_id="run-shut"))
+    local_service.outcome(local_service.clone(local_service.public("open"), run_id="run-open"))
+
+    lines = sandferry(local_service, "runs", "list", "--failed").stdout
+    rows = [
+        json.loads(line)
+        for line in sandferry(local_service, "runs", "list", "--failed", "--json").stdout.split("\n")[:-1]
+    ]
+
+    (shut,) = [row for row in rows if row["run_id"] == "run-shut"]
+    assert (shut["last_event"], shut["cause"][:25]) == ("sandbox.git.failed", "clone_failed: stage=clone")
+    assert f"run-shut  sandbox.git.failed  {shut['cause']}" in lines
+    assert "run-open" not in lines
+
+
 def test_runs_show_prints_the_timeline(local_service: Service):
     url = local_service.public("shown")
     local_service.outcome(local_service.clone(url, run_id="run-shown"))

@@ -12,6 +12,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 
 from tests.doubles import hosted_faults as faults
 from tests.integration.sandboxes.helpers import running, soon, wait_for
+from tests.rig.waiting import promptly
 from worker.failures.classify import classify
 from worker.failures.model import Category, EndedBy, OperationFailed
 from worker.sandboxes.base import Spec
@@ -149,7 +150,7 @@ class TestLost:
         with pytest.raises(OperationFailed) as failed:
             sandbox.run(["sleep", "402"], deadline=soon())
         assert failed.value.failure.reason == "sandbox_lost"
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < promptly(5)
 
     def test_is_said_at_once_and_nothing_new_is_made(self, sandbox, hosted_double):
         hosted_double.machines.living()[0].end()
@@ -209,7 +210,7 @@ class TestPrompt:
         with pytest.raises(OperationFailed) as failed:
             hosted_provider.find(labels, deadline=Deadline.after(0.5))
         assert failed.value.failure.ended_by is EndedBy.DEADLINE
-        assert time.monotonic() - begun < 1.5
+        assert time.monotonic() - begun < promptly(1.5)
 
     def test_a_download_that_stands_still(self, sandbox, hosted_double):
         path = f"{sandbox.layout.workspace}/f"
@@ -219,7 +220,7 @@ class TestPrompt:
         with pytest.raises(OperationFailed) as failed:
             list(sandbox.read(path, deadline=Deadline.after(1)))
         assert failed.value.failure.reason == "deadline"
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < promptly(3)
 
     def test_a_soft_limit_is_heard_at_once_and_stays_what_it_is(self, sandbox):
         def interrupt(*_):
@@ -231,7 +232,7 @@ class TestPrompt:
             begun = time.monotonic()
             with pytest.raises(SoftTimeLimitExceeded):
                 sandbox.run(["sleep", "403"], deadline=soon())
-            assert time.monotonic() - begun < 4
+            assert time.monotonic() - begun < promptly(4)
         finally:
             signal.signal(signal.SIGUSR1, previous)
         assert not running(sandbox, "sleep 403")

@@ -37,8 +37,9 @@ def test_a_young_call_is_new_then_present(ledger: Ledger):
     assert len(first.nonce) == 32
 
 
-@pytest.mark.parametrize("issued_at", [None, 1.0, time.time() - 1000])
-def test_an_older_call_is_not_vouched_for_and_stays_so(ledger: Ledger, issued_at):
+@pytest.mark.parametrize("age", [None, 1000.0, 1e9])
+def test_an_older_call_is_not_vouched_for_and_stays_so(ledger: Ledger, age):
+    issued_at = None if age is None else time.time() - age
     for _ in range(2):
         assert ledger.open(call(issued_at=issued_at)).vouched == "absent_unvouched"
 

@@ -65,7 +65,7 @@ def _digest(tag: str) -> str:
 
 
 class Command:
-    """One command. ``answered`` is the nonce of the last one whose answer arrived; its files are removed."""
+    """One command, known to the launcher by its nonce."""
 
     def __init__(self, hands: Hands, job: Job, nonce: str, deadline: Deadline) -> None:
         self.nonce = nonce
@@ -73,8 +73,8 @@ class Command:
         self._job = job
         self._deadline = deadline
 
-    def run(self, answered: str | None) -> Completed:
-        """Run it to its end, or end it.
+    def run(self, answered: Sequence[str]) -> Completed:
+        """Run it to its end, or end it. The files of commands that were ``answered`` are removed meanwhile.
 
         :raises OperationFailed: its end could not be confirmed (``timeout_ambiguous``), or the launcher made no sense.
         """
@@ -82,7 +82,7 @@ class Command:
             env = self._payload()
             seconds = str(math.ceil(self._deadline.remaining()) + _SLACK)
             limit = str(self._job.output_limit)
-            args = (seconds, *_NAPS, limit, self._job.cwd, answered or "-")
+            args = (seconds, *_NAPS, limit, self._job.cwd, " ".join(answered) or "-")
             return self._completed(self._ask("start", *args, env=env, deadline=self._deadline), None)
         except (Cancelled, OperationFailed) as exc:
             if isinstance(exc, OperationFailed) and exc.failure.category is Category.SANDBOX_LOST:
@@ -177,7 +177,7 @@ class Command:
         if len(data) >= limit:
             return data[:limit]
         whole = bytearray()
-        path = f"{self._job.directory}/run/{self.nonce}/{name}"
+        path = f"{self._job.directory}/run/{self.nonce}.{name}"
         chunks = self._hands.download(path, deadline=deadline, stage="run")
         for chunk in chunks:
             whole += chunk

@@ -1,0 +1,27 @@
+"""A worker with settings that lose tasks does not start; one with a forgetful store says so."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.rig.retrying_rig import Rig
+from tests.rig.waiting import until
+from tests.rig.worker_process import ROOT
+
+
+def test_a_worker_refuses(tmp_path: Path, valkey_url: str):
+    script = "from worker.app import app; app.conf.task_acks_late = False; app.worker_main(['worker', '-c', '1'])"
+    env = Rig(valkey_url, tmp_path).env(PYTHONPATH=str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "sandferry: task_acks_late: and task_reject_on_worker_lost must be on" in done.stderr
+    assert " ready" not in done.stderr
+
+
+def test_a_forgetful_store_is_said(tmp_path: Path, valkey_url: str):
+    rig = Rig(valkey_url, tmp_path)
+    worker = rig.worker()
+    until(lambda: '"setting": "appendonly"' in worker.text(), what="a warning")
+    rig.close()
