@@ -20,7 +20,6 @@ from worker.retrying.attempt import Attempt
 from worker.retrying.services import Services
 from worker.sandboxes.base import Sandbox
 from worker.sandboxes.deadline import Deadline
-from worker.snapshots.baseline import find_store
 from worker.snapshots.capture import MAX_FILE, Captured, CaptureRequest, capture, discard
 from worker.snapshots.format import NO_LOSS
 from worker.stores.artifacts import Artifact
@@ -58,15 +57,12 @@ class CopyBack:
     def take(self) -> Captured:
         """Capture the workspace in the sandbox."""
         request, attempt = self.request, self.attempt
-        attempt.at("find")
-        store = find_store(self.sandbox, request.baseline, attempt.deadline) if request.baseline else None
         attempt.at("capture")
         wanted = CaptureRequest(
             path=request.path,
             key=re.sub(r"[^A-Za-z0-9_-]", "-", attempt.task_id)[:128],
             base=request.commit,
-            baseline=request.baseline if store else None,
-            store=store,
+            baseline=request.baseline,
             include=request.include,
             exclude=request.exclude,
             max_file=request.max_file or MAX_FILE,

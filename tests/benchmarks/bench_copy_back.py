@@ -3,7 +3,6 @@
 A workspace here is `data/` with random files in a repository whose one commit holds them, as after a clone.
 """
 
-import os
 import statistics
 import subprocess
 import tempfile
@@ -187,8 +186,3 @@ def _growth(yard: Yard) -> Iterator[dict[str, Any]]:
         taken[size] = yard.times(made)
         yard.forget(made)
     yield row("copy_back_2gb_over_100mb", taken[2000], taken[100], "s", 1.3)
-
-
-if os.environ.get("SANDFERRY_BENCH_DEBUG"):
-    for line in benchmarks():
-        print(line, flush=True)

@@ -24,7 +24,6 @@ _running: ContextVar[str] = ContextVar("running", default="")
 POINTS: dict[str, tuple[Any, str]] = {
     "record": (task.CopyBackTask, "_begin"),
     "acquire": (task, "acquire"),
-    "find": (steps, "find_store"),
     "capture": (steps, "capture"),
     "transfer": (steps, "fetch_capture"),
     "bundle": (collect, "fetch_file"),

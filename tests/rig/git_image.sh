@@ -13,6 +13,7 @@ exists() { docker image inspect "$1" >/dev/null 2>&1; }
 
 # The mirror that apt uses already; nothing about it is written down here.
 mirror() {
+# shellcheck disable=SC2016
   apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' | awk -v s="$suite" '$2 == s { print $1; exit }'
 }
 

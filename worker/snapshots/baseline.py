@@ -11,14 +11,6 @@ from worker.snapshots.scripts import script as script_of
 _TREE = re.compile(rb"(?:partial yes\n)?tree ([0-9a-f]{40}|[0-9a-f]{64})\n")
 
 
-_FIND = """
-for store in "$1"/clones/*/baseline.git; do
-    git --git-dir="$store" cat-file -e "$2^{tree}" 2>/dev/null && printf '%s' "$store" && exit 0
-done
-exit 1
-"""
-
-
 def script() -> str:
     """POSIX shell that takes a baseline.
 
@@ -41,15 +33,6 @@ def baseline(sandbox: Sandbox, worktree: str, store: str, deadline: Deadline, *,
     if done.ok and match:
         return match[1].decode()
     raise OperationFailed(_failure(sandbox, done, operation))
-
-
-def find_store(sandbox: Sandbox, tree: str, deadline: Deadline) -> str | None:
-    """The git directory that holds the baseline ``tree`` in this sandbox, if there is one."""
-    argv = ["sh", "-c", _FIND, "sandferry-find", sandbox.layout.scratch, tree]
-    found = sandbox.run(argv, deadline=deadline)
-    path = found.stdout.decode("ascii", "replace").strip()
-    inside = path.startswith(f"{sandbox.layout.scratch}/clones/") and path.endswith("/baseline.git")
-    return path if found.ok and inside and "\n" not in path else None
 
 
 def _failure(sandbox: Sandbox, done: Completed, operation: str) -> Failure:

@@ -28,6 +28,8 @@ MAX_FILE = 100 * 1024 * 1024
 """Bytes above which a file is reported, not taken, unless the request says otherwise: GitHub's own limit."""
 _CLEAN_UP = 30.0
 """Seconds for removing what a failed capture left."""
+_CAPTURED = b"captured\n"
+"""What the helper prints when it is done, before ``capture.txt``."""
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -36,14 +38,15 @@ _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 class CaptureRequest:
     """What to capture.
 
-    ``path`` is the workspace, an absolute path under the layout's ``workspace`` or ``repos``; a directory inside
-    a repository stands for the whole repository. ``key`` names the operation: a capture clears away what earlier
-    attempts with the same key left. ``store`` and ``baseline`` are those of :mod:`worker.snapshots.baseline`,
-    ``base`` the commit that was cloned. ``include`` are globs of ignored files to take in, ``exclude`` of files
-    to leave as they were in the baseline (both: :func:`worker.snapshots.globs.pathspecs`). ``pids`` are the
-    processes to pause; none means all that are the sandbox's own. ``when`` (epoch seconds) is the time of our
-    commits: with the same one, an attempt that was cut short and its successor make the same snapshot of the same
-    files. Without it they are of the moment.
+    ``path`` is the workspace, an absolute path under the layout's ``workspace`` or ``repos``; a directory inside a
+    repository stands for the whole repository. ``key`` names the operation: a capture clears away what earlier
+    attempts with the same key left. ``store`` and ``baseline`` are those of :mod:`worker.snapshots.baseline`;
+    without a store, that of the clone which took the baseline is looked for. ``base`` is the commit that was
+    cloned. ``include`` are globs of ignored files to take in, ``exclude`` of files to leave as they were in the
+    baseline (both: :func:`worker.snapshots.globs.pathspecs`). ``pids`` are the processes to pause; none means all
+    that are the sandbox's own. ``when`` (epoch seconds) is the time of our commits: with the same one, an attempt
+    that was cut short and its successor make the same snapshot of the same files. Without it they are of the
+    moment.
     """
 
     path: str
@@ -91,13 +94,14 @@ def capture(sandbox: Sandbox, request: CaptureRequest, deadline: Deadline) -> Ca
     deadline.check("copy_back", "capture")
     nonce = secrets.token_hex(8)
     with _nothing_left(sandbox, f"{request.key}.{nonce}"):
-        done = sandbox.run(_argv(sandbox, request, nonce), deadline=deadline)
+        limit = len(_CAPTURED) + MAX_TEXT
+        done = sandbox.run(_argv(sandbox, request, nonce), deadline=deadline, output_limit=limit)
         if done.ended_by is EndedBy.CANCELLED:
             raise Cancelled
-        if not done.ok or done.stdout != b"captured\n" or done.stderr:
+        if not done.ok or not done.stdout.startswith(_CAPTURED) or done.stderr:
             raise OperationFailed(capture_failure(sandbox.provider, done))
         out = f"{_home(sandbox.layout)}/{request.key}.{nonce}/out"
-        return Captured(out_dir=out, text=_text(sandbox, out, deadline))
+        return Captured(out_dir=out, text=_text(sandbox, done.stdout.removeprefix(_CAPTURED)))
 
 
 def discard(sandbox: Sandbox, captured: Captured, deadline: Deadline) -> None:
@@ -139,14 +143,9 @@ def _patterns(globs: tuple[str, ...], field_name: str) -> list[str]:
     return [pattern for glob in globs for pattern in pathspecs(glob, field_name)]
 
 
-def _text(sandbox: Sandbox, out: str, deadline: Deadline) -> CaptureText:
-    data = bytearray()
-    for chunk in sandbox.read(f"{out}/capture.txt", deadline=deadline):
-        data += chunk
-        if len(data) > MAX_TEXT:
-            break
+def _text(sandbox: Sandbox, said: bytes) -> CaptureText:
     try:
-        return parse_capture(bytes(data))
+        return parse_capture(said)
     except FormatError:
         raise OperationFailed(invalid_capture(sandbox.provider)) from None
 

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Remove the staging directories that dead attempts of one task left beside its destination.
 # Arguments: the directory of all checkouts, the owner below it, how the names start.
 cd -P -- "$1" || exit 0

@@ -10,6 +10,7 @@ import pytest
 from tasks.clone.layout import STAGING_PREFIX
 from tasks.clone.steps import sweep
 from tests.doubles.github import status
+from tests.rig import hosted
 from worker.failures.model import Category
 from worker.sandboxes.deadline import Deadline
 
@@ -65,8 +66,8 @@ def test_a_directory_that_was_a_checkout_once_may_be_one(bench):
     """Its record is that of another inode."""
     bench.repository()
     done = bench.clone()
+    Path(done.path + "x").mkdir()  # while the other is there: a freed inode may be given out again
     shutil.rmtree(done.path)
-    Path(done.path + "x").mkdir()
     Path(done.path + "x").rename(done.path)
     failure = bench.failure(url=f"{bench.hub.url}/o/r/lib")
     assert failure.stage == "clone"
@@ -128,4 +129,6 @@ def test_a_root_that_is_no_directory_is_a_bad_layout(bench, root, what):
     shutil.rmtree(path)
     path.write_text("") if what == "file" else path.symlink_to("nowhere")
     failure = bench.failure()
-    assert (failure.stage, failure.category, failure.reason) == ("layout", Category.INVALID_REQUEST, "layout_invalid")
+    assert (failure.category, failure.reason) == (Category.INVALID_REQUEST, "layout_invalid")
+    # A hosted driver cannot run anything without its scratch, and so says it first.
+    assert failure.stage == ("run" if root == "scratch" and bench.sandbox.provider in hosted.NAMES else "layout")

@@ -31,8 +31,8 @@ def test_a_netrc_in_the_home_is_not_sent(bench, lfs):
     files = LFS_FILES | {"a.bin": bench.hub.add_lfs_object(b"data")}
     commit = bench.repository(files=files)
     for name in (".netrc", "_netrc"):
-        (bench.root / "home" / name).write_text("machine 127.0.0.1 login evil password evil-credential\n")
-        (bench.root / "home" / name).chmod(0o600)
+        (bench.home / name).write_text("machine 127.0.0.1 login evil password evil-credential\n")
+        (bench.home / name).chmod(0o600)
     assert bench.clone(lfs=lfs).commit == commit
     assert {offer for offer in bench.hub.authorizations() if offer} == {basic(TOKEN)}
 

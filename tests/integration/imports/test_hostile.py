@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.imports.workshop import DIRECTORY, FILE, GITLINK, LINK, Bench, Repo, Workspace, part_of
+from tests.rig.waiting import promptly
 from worker.failures.model import Category, OperationFailed
 
 ZEROS = 2 * 1024**3
@@ -100,7 +101,7 @@ def test_a_hundred_million_paths_in_841_bytes(bench: Bench, repo: Repo) -> None:
         objects.append(tree)
     begun = time.monotonic()
     assert refusal(bench, repo, tree, *objects) == (Category.POLICY_DENIED, "too_many_paths")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < promptly(5)
     assert (bench.root / "hostile-0.bundle").stat().st_size < 1000
 
 
@@ -132,7 +133,7 @@ def test_two_gibibytes_of_zeros(bench: Bench, repo: Repo) -> None:
         with pytest.raises(OperationFailed) as caught:
             bench.take_in(part_of(path, snapshot="1" * 40, tree="1" * 40), path, **limits)
         assert (caught.value.failure.category, caught.value.failure.reason) == (Category.POLICY_DENIED, "too_large")
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < promptly(1)
 
 
 def test_every_cut_of_a_bundle_is_seen(bench: Bench, workspace: Workspace, tmp_path: Path) -> None:

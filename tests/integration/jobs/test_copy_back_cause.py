@@ -7,6 +7,8 @@ import pytest
 
 from tests.rig.jobs import Service
 from tests.rig.waiting import until
+from worker.sandboxes.base import LABEL_RUN
+from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.environment import SEARCH_PATH
 
 PRIVATE = "/home/acme/secret-project/.git/objects"
@@ -57,8 +59,9 @@ def nowhere(made: Service, run_id: str, text: str) -> bool:
 
 
 def leftovers(made: Service, cloned: dict, run_id: str) -> str:
-    where = "/var/lib/sandferry" if cloned["sandbox"]["provider"] == "docker" else "../../../scratch"
-    return made.in_sandbox(cloned, run_id, f"ls -A {where}/copy_back")
+    provider = made.services.providers.get(cloned["sandbox"]["provider"])
+    sandbox = provider.connect(cloned["sandbox"]["id"], {LABEL_RUN: run_id}, deadline=Deadline.after(30))
+    return made.in_sandbox(cloned, run_id, f"ls -A {sandbox.layout.scratch}/copy_back")
 
 
 @pytest.mark.parametrize("at", ["pack-objects", "init"])

@@ -2,14 +2,17 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 
 from tests.doubles import hosted_faults as faults
 from tests.integration.sandboxes.helpers import running, soon, wait_for
+from tests.rig.waiting import promptly
 from worker.failures.classify import classify
 from worker.failures.model import Category, EndedBy, OperationFailed
 from worker.sandboxes.base import Spec
@@ -24,6 +27,16 @@ HTML = b"<html>502 Bad Gateway</html>"
 @pytest.fixture
 def sandbox(hosted_provider, hosted_double, labels):
     return hosted_provider.create(Spec(ttl=600), labels, deadline=soon())
+
+
+@contextmanager
+def mounted(place):
+    """A small file system there."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=20", "tmpfs", str(place)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def judged(provider, exc):
@@ -108,8 +121,20 @@ class TestCommandsRunOnce:
         assert (done.exit_code, done.ended_by, done.ok) == (None, EndedBy.UNKNOWN, False)
         with pytest.raises(OperationFailed) as failed:
             sandbox.run(["true"], deadline=soon())
-        assert "Not a directory" in failed.value.failure.text
-        assert "directory" not in str(failed.value)
+        assert (failed.value.failure.category, failed.value.failure.reason) == (
+            Category.INVALID_REQUEST,
+            "layout_invalid",
+        )
+
+    def test_a_full_disk_is_named(self, sandbox, hosted_provider, tmp_path):
+        run = f"{sandbox.layout.scratch}/exec/run"
+        with mounted(run):
+            fill = "cat /dev/zero >f 2>/dev/null; n=0; while mkdir d$n 2>/dev/null; do n=$((n + 1)); done"
+            subprocess.run(["sh", "-c", fill], cwd=run, check=False)
+            with pytest.raises(OperationFailed) as failed:
+                sandbox.run(["true"], deadline=soon())
+        verdict = classify(failed.value.failure)
+        assert (verdict.category, verdict.reason) == (Category.RESOURCE_EXHAUSTED, "disk_full")
 
     def test_large_commands_and_arguments(self, sandbox):
         argument = "x" * 100_000
@@ -125,7 +150,7 @@ class TestLost:
         with pytest.raises(OperationFailed) as failed:
             sandbox.run(["sleep", "402"], deadline=soon())
         assert failed.value.failure.reason == "sandbox_lost"
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < promptly(5)
 
     def test_is_said_at_once_and_nothing_new_is_made(self, sandbox, hosted_double):
         hosted_double.machines.living()[0].end()
@@ -185,7 +210,7 @@ class TestPrompt:
         with pytest.raises(OperationFailed) as failed:
             hosted_provider.find(labels, deadline=Deadline.after(0.5))
         assert failed.value.failure.ended_by is EndedBy.DEADLINE
-        assert time.monotonic() - begun < 1.5
+        assert time.monotonic() - begun < promptly(1.5)
 
     def test_a_download_that_stands_still(self, sandbox, hosted_double):
         path = f"{sandbox.layout.workspace}/f"
@@ -195,7 +220,7 @@ class TestPrompt:
         with pytest.raises(OperationFailed) as failed:
             list(sandbox.read(path, deadline=Deadline.after(1)))
         assert failed.value.failure.reason == "deadline"
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < promptly(3)
 
     def test_a_soft_limit_is_heard_at_once_and_stays_what_it_is(self, sandbox):
         def interrupt(*_):
@@ -207,7 +232,7 @@ class TestPrompt:
             begun = time.monotonic()
             with pytest.raises(SoftTimeLimitExceeded):
                 sandbox.run(["sleep", "403"], deadline=soon())
-            assert time.monotonic() - begun < 4
+            assert time.monotonic() - begun < promptly(4)
         finally:
             signal.signal(signal.SIGUSR1, previous)
         assert not running(sandbox, "sleep 403")

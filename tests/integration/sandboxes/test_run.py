@@ -6,6 +6,7 @@ import time
 import pytest
 
 from tests.integration.sandboxes.helpers import running, soon, wait_for
+from tests.rig.waiting import promptly
 from worker.failures.model import Cancelled, EndedBy, InvalidRequest, OperationFailed
 from worker.sandboxes.deadline import Deadline
 
@@ -109,7 +110,7 @@ class TestStreams:
         begun = time.monotonic()
         done = sh(sandbox, "echo begun; sleep 31 & exit 3")
         assert (done.stdout, done.exit_code) == (b"begun\n", 3)
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < promptly(3)
 
     @pytest.mark.parametrize("pause", ["0.02", "0.2"])
     def test_nor_does_one_that_goes_on_talking(self, sandbox, pause):
@@ -117,7 +118,7 @@ class TestStreams:
         done = sh(sandbox, f"(for n in $(seq 1 {int(20 / float(pause))}); do echo x; sleep {pause}; done) & exit 3")
         assert (done.exit_code, done.ended_by) == (3, EndedBy.ITSELF)
         assert set(done.stdout.split()) <= {b"x"}
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < promptly(5)
 
     def test_quick_commands_lose_nothing(self, sandbox):
         for number in range(150):
@@ -129,7 +130,7 @@ class TestDeadline:
         begun = time.monotonic()
         done = sandbox.run(["sleep", "32"], deadline=Deadline.after(0.5))
         assert (done.ended_by, done.exit_code, done.signal) == (EndedBy.DEADLINE, None, "SIGTERM")
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < promptly(2)
         assert not running(sandbox, "sleep 32")
 
     def test_ends_one_that_ignores_term(self, sandbox):
@@ -152,7 +153,7 @@ class TestDeadline:
         begun = time.monotonic()
         done = sh(sandbox, "yes flood-36", Deadline.after(0.7), output_limit=10**9)
         assert done.ended_by is EndedBy.DEADLINE
-        assert time.monotonic() - begun < 20, "`yes` would go on for ever; a loaded machine ends it late"
+        assert time.monotonic() - begun < promptly(10), "`yes` would go on for ever; a loaded machine ends it late"
         assert not running(sandbox, "flood-36")
 
     def test_one_that_has_passed_starts_nothing(self, sandbox):
@@ -160,7 +161,7 @@ class TestDeadline:
             sandbox.run(["true"], deadline=Deadline.after(-1))
         assert failed.value.failure.reason == "deadline"
 
-    def test_cancel_ends_within_a_second(self, sandbox):
+    def test_cancel_ends_it_promptly(self, sandbox):
         cancel = threading.Event()
         cancelled_at = []
 
@@ -175,7 +176,7 @@ class TestDeadline:
         took = time.monotonic() - cancelled_at[0]
         thread.join()
         assert done.ended_by is EndedBy.CANCELLED
-        assert took < 1
+        assert took < promptly(1)
         assert not running(sandbox, "sleep 37")
 
     def test_cancelled_before_it_began(self, sandbox):

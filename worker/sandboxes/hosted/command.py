@@ -121,8 +121,15 @@ class Command:
             self._hands.raise_if_lost(deadline, "run")  # the launcher may have died with it
             raise failure(self._hands.cloud.name, "run", Category.CORRUPT_DATA, "malformed_answer", text)
         if answered.how == "refused":
-            raise failure(self._hands.cloud.name, "run", None, None, answered.out.decode(errors="replace"))
+            raise self._refused(answered.out.decode(errors="replace"))
         return answered
+
+    def _refused(self, why: str) -> OperationFailed:
+        """The launcher could not make its directory: a full disk says so; else somebody took our scratch away."""
+        name = self._hands.cloud.name
+        if any(words in why for words in ("Not a directory", "No such file", "File exists")):
+            return failure(name, "run", Category.INVALID_REQUEST, "layout_invalid", why)
+        return failure(name, "run", None, None, why)
 
     def _end(self) -> answer.Answer:
         """End the process group in the sandbox and see it gone."""

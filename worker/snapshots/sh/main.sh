@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # The capture helper. Arguments, in this order: the workspace; the roots it must lie under (two); the directory
-# where captures are made; key and nonce of this one; the baseline's git directory and tree, and the base commit
-# (empty: none); the kinds of omissions; the cap in bytes of a file; the most parts; empty directories; names of
+# where captures are made; key and nonce of this one; the baseline's git directory (empty: that of a clone in this
+# sandbox, if it has the tree) and tree, and the base commit (empty: none); the kinds of omissions; the cap in bytes of a file; the most parts; empty directories; names of
 # omissions; quiesce (none or pause); its scope (home or user) and process ids (empty: all); the time of our commits
 # in epoch seconds (empty: now); how many pathspecs to take in; these, and those to leave out.
 workspace=$1 root_1=$2 root_2=$3 home=$4 key=$5 nonce=$6 lender=$7 wanted_baseline=$8 wanted_base=$9
@@ -57,6 +57,16 @@ require_git() {
     [ "$major" -gt 2 ] || { [ "$major" -eq 2 ] && [ "$minor" -ge 37 ]; } || broke git 1 git_too_old
 }
 
+# Who took the baseline may not have been told where it is.
+find_lender() {
+    if [ -n "$lender" ] || [ -z "$wanted_baseline" ]; then return; fi
+    for store in "$home"/../clones/*/baseline.git; do
+        if [ -d "$store" ] && ask /dev/null git --git-dir="$store" cat-file -e "$wanted_baseline^{tree}"; then
+            lender=$(cd -P -- "$store" && printf '%s' "$PWD") && return
+        fi
+    done
+}
+
 # Beside the repository, where an agent starts: what lies there is in no part. A link to a part is.
 report_siblings() {
     beside=$(cd -P -- "$root_1" && printf '%s' "$PWD") || return 0
@@ -103,6 +113,7 @@ enter
 make_own
 keep_globs "$@"
 require_git
+find_lender
 sweep
 top=$PWD
 [ "$quiesce" = none ] || pause
@@ -115,3 +126,4 @@ ask /dev/null mv -- "$own/out" "$directory/out" || broke mv $?
 rm -rf -- "$own" "$directory/stopped"
 trap - EXIT
 printf 'captured\n'
+cat -- "$directory/out/capture.txt"
