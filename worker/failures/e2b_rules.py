@@ -71,7 +71,6 @@ E2B_RULES = (
             "likely due to exceeding 'timeout'",
             "cancelled by the server or a proxy while it was in flight",
             "without an end event",
-            "its state is unknown",
         ),
     ),
 )
