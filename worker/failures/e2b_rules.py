@@ -25,7 +25,8 @@ E2B_RULES = (
             "likely due to sandbox timeout",
             "sandbox is probably not running",
             r"sandbox [^\n:]{0,80}is paused",
-            r"killed or reached its (?:end of life|timeout)",
+            # "may have been killed ...": the SDK could not reach it and does not know.
+            r"(?<!may have been )killed or reached its (?:end of life|timeout)",
             r"sandbox [^\n:]{0,80}(?:is not running|does not exist|doesn't exist|no longer exists)",
             r"sandbox [^\n:]{0,80}has been (?:killed|deleted|destroyed|removed|terminated|evicted)",
             r"sandbox [^\n:]{0,80}(?:was (?:evicted|killed|deleted)|is destroyed)",
@@ -70,7 +71,6 @@ E2B_RULES = (
             "likely due to exceeding 'timeout'",
             "cancelled by the server or a proxy while it was in flight",
             "without an end event",
-            "its state is unknown",
         ),
     ),
 )

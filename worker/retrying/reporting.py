@@ -15,6 +15,9 @@ from worker.stores.redis import StoreError
 
 log = logger(__name__)
 
+UNKNOWN = "none"
+"""Stage and provider of an end that no body saw."""
+
 _BY_SIGNAL = re.compile(r"signal ([0-9]{1,2}) \(")
 """How billiard says what ended a child (`Worker exited prematurely: signal 9 (SIGKILL) Job: 3.`)."""
 
@@ -34,7 +37,7 @@ def report(
 
 def report_closed(services: Services, task: str, task_id: str, payload: dict[str, Any]) -> None:
     """Report a task that was closed from outside its body."""
-    _final(services, task, task_id, payload, stage="none", provider="none")
+    _final(services, task, task_id, payload, stage=UNKNOWN, provider=UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)

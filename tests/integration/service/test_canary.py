@@ -1,8 +1,12 @@
 """Secrets planted in every source are in no sink but where they belong; and the suite is not blind."""
 
+import pytest
+
 from tests.canary.matrix import play
 from tests.canary.sinks import SINKS
 from tests.canary.sources import SOURCES
+
+pytestmark = pytest.mark.timeout(900)  # every job on every provider, with every secret
 
 
 def test_nothing_leaks():
