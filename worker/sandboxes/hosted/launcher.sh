@@ -45,10 +45,11 @@ sf_gone() {
 
 # sf_end GRACE CONFIRM: ends the group (TERM, grace, KILL) and sees it gone; both in naps.
 sf_end() {
-  sf_living && kill -TERM "-$sf_leader" 2>/dev/null && echo SIGTERM >"$sf_run.sent"
+  # Written first: whoever waits for the command may answer as soon as it is gone.
+  sf_living && echo SIGTERM >"$sf_run.sent" && kill -TERM "-$sf_leader" 2>/dev/null
   sf_gone "$1" && return
-  kill -KILL "-$sf_leader" 2>/dev/null
   echo SIGKILL >"$sf_run.sent"
+  kill -KILL "-$sf_leader" 2>/dev/null
   sf_gone "$2"
 }
 
