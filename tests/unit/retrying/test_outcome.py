@@ -58,7 +58,8 @@ class TestTaskFailed:
 
     def test_is_its_cause_line(self):
         assert str(TaskFailed(self.BODY)) == "clone_failed: reason=dns"
-        assert repr(TaskFailed(self.BODY)) == "TaskFailed('clone_failed: reason=dns', attempt=1, attempts=3, next_eta=4.0)"
+        shown = "TaskFailed('clone_failed: reason=dns', attempt=1, attempts=3, next_eta=4.0)"
+        assert repr(TaskFailed(self.BODY)) == shown
 
     def test_of_a_stranger_says_nothing(self):
         assert str(TaskFailed({})) == ""
