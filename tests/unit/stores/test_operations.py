@@ -26,10 +26,10 @@ def store(valkey_url: str) -> OperationStore:
     return make(valkey_url)
 
 
-def begin(
+def answer(
     store: OperationStore, operation: str = "op", *, run: str = "run", task: str = "task", recovers: str = ""
-) -> int:
-    reply = store.begin(
+) -> Opened | Closed:
+    return store.begin(
         operation,
         run_id=run,
         task_id=task,
@@ -38,22 +38,16 @@ def begin(
         request={"path": "/w"},
         recovers=recovers,
     )
+
+
+def begin(store: OperationStore, *operation: str, **more: str) -> int:
+    reply = answer(store, *operation, **more)
     assert isinstance(reply, Opened), reply
     return reply.fence
 
 
-def closed(
-    store: OperationStore, operation: str = "op", *, run: str = "run", task: str = "task", recovers: str = ""
-) -> Closed:
-    reply = store.begin(
-        operation,
-        run_id=run,
-        task_id=task,
-        provider="local",
-        sandbox_id="box",
-        request={"path": "/w"},
-        recovers=recovers,
-    )
+def closed(store: OperationStore, *operation: str, **more: str) -> Closed:
+    reply = answer(store, *operation, **more)
     assert isinstance(reply, Closed), reply
     return reply
 
