@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from worker.snapshots.format import NO_LOSS
 from worker.stores.artifacts import Artifact
 
 CLEAN_UP = 10.0
-"""Seconds for removing a capture that was read; the next one sweeps what stays."""
+"""Seconds for removing a capture that was read, while it is imported; the next one sweeps what stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,14 @@ class CopyBack:
 
     def bring(self, captured: Captured, home: Path) -> Brought:
         """Fetch a capture into ``home`` (private, empty), check it and deliver it."""
-        fetched = self._fetch(captured, home)
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            try:
+                fetched = self._fetch(captured, home)
+            finally:
+                beside.submit(discard, self.sandbox, captured, Deadline.after(CLEAN_UP))
+            return self._import(fetched, home)
+
+    def _import(self, fetched: Capture, home: Path) -> Brought:
         self.attempt.at("import")
         host = self._host()
         parts = tuple(
@@ -90,15 +97,11 @@ class CopyBack:
         return Brought(capture=fetched, parts=parts, diffs=diffs, artifact=artifact, delivered=delivered, moved=moved)
 
     def _fetch(self, captured: Captured, home: Path) -> Capture:
-        deadline = self.attempt.deadline
-        try:
-            self.attempt.at("transfer")
-            fetched = fetch_capture(
-                self.sandbox, captured.out_dir, home, limits=self.limits, deadline=deadline, text=captured.text
-            )
-        finally:
-            with suppress(Exception):  # the next capture of this task sweeps what stays
-                discard(self.sandbox, captured, Deadline.after(CLEAN_UP))
+        self.attempt.at("transfer")
+        fetched = fetch_capture(
+            captured.files, captured.out_dir, home, limits=self.limits, deadline=self.attempt.deadline,
+            text=captured.text,
+        )  # fmt: skip
         if losses(fetched) and self.request.on_loss == "fail":
             raise refused("import", "incomplete")
         return fetched

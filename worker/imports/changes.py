@@ -1,12 +1,14 @@
 """What changed from the baseline to the snapshot: counts, line counts and the patch, made on this worker."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from worker.failures.model import OperationFailed
 from worker.imports.host_git import HostGit
 from worker.imports.intake import Imported
-from worker.imports.limits import MEBIBYTE, Limits
+from worker.imports.limits import MEBIBYTE
 
 STAGE = "patch"
 _EMPTY_TREE = {
@@ -14,7 +16,9 @@ _EMPTY_TREE = {
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 """git knows these without having them."""
-_DIFF = ("diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+_DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+_WHOLE = ("--raw", "--numstat", "--patch", "--binary", "--full-index")
+"""All of it at once: git writes every raw entry, then all line counts, then an empty one, then the patch."""
 _LISTING = 512 * MEBIBYTE
 """Bytes of a listing of a million changed paths."""
 
@@ -46,49 +50,85 @@ def old_tree(imported: Imported) -> str:
 def changes(imported: Imported, patch: Path) -> Changes:
     """Compare the snapshot of a part with its baseline; the patch is written to ``patch`` (0600)."""
     git, pair = imported.git, (old_tree(imported), imported.part.tree)
-    raw = git.run(*_DIFF, "--name-status", "-z", *pair, stage=STAGE, output_limit=_LISTING)
+    counts = _Counts()
+    patch.touch(mode=0o600)
+    if _write_patch(git, pair, counts, patch):
+        return replace(counts.changes(), patch=patch)
+    patch.unlink()
+    return counts.changes() if counts.whole else _kinds_alone(git, pair)
+
+
+def _kinds_alone(git: HostGit, pair: tuple[str, str]) -> Changes:
+    """What became of the files, where old contents are not here."""
+    raw = git.run(*_DIFF, "--name-status", *pair, stage=STAGE, output_limit=_LISTING)
     if raw.exit_code:
         return Changes()
-    kinds = raw.stdout.split(b"\0")[:-1:2]
-    lines = _lines(git, pair)
-    return Changes(
-        added=kinds.count(b"A"),
-        modified=len(kinds) - kinds.count(b"A") - kinds.count(b"D"),
-        deleted=kinds.count(b"D"),
-        insertions=lines[0] if lines else None,
-        deletions=lines[1] if lines else None,
-        patch=patch if lines and _write_patch(git, pair, patch, git.limits) else None,
-    )
+    counts = _Counts()
+    for status in raw.stdout.split(b"\0")[:-1:2]:
+        counts.kinds[status] += 1
+    return replace(counts.changes(), insertions=None, deletions=None)
 
 
-def _lines(git: HostGit, pair: tuple[str, str]) -> tuple[int, int] | None:
-    """Inserted and deleted lines, ``None`` when contents are missing."""
-    done = git.run(*_DIFF, "--numstat", "-z", *pair, stage=STAGE, output_limit=_LISTING)
-    if done.exit_code:
-        return None
-    rows = [entry.split(b"\t")[:2] for entry in done.stdout.split(b"\0")[:-1]]
-    counted = [(int(new), int(old)) for new, old in rows if new != b"-"]  # "-" is a binary file
-    return sum(new for new, _ in counted), sum(old for _, old in counted)
+@dataclass(slots=True)
+class _Counts:
+    """What comes before the patch, counted."""
+
+    kinds: Counter[bytes] = field(default_factory=Counter)
+    insertions: int = 0
+    deletions: int = 0
+    whole: bool = False
+
+    def changes(self) -> Changes:
+        return Changes(
+            added=self.kinds[b"A"],
+            modified=self.kinds.total() - self.kinds[b"A"] - self.kinds[b"D"],
+            deleted=self.kinds[b"D"],
+            insertions=self.insertions,
+            deletions=self.deletions,
+        )
+
+    def take(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Count; what follows is the patch."""
+        rest, named = b"", False
+        for chunk in chunks:
+            if self.whole:
+                yield chunk
+                continue
+            *entries, rest = (rest + chunk).split(b"\0")
+            for number, entry in enumerate(entries):
+                if not entry:
+                    self.whole = True
+                    yield b"\0".join([*entries[number + 1 :], rest])
+                    break
+                # A raw entry is two: its modes, ids and status, then its name.
+                named = not named and self._counted(entry)
+
+    def _counted(self, entry: bytes) -> bool:
+        """Whether the next entry is the name of this one."""
+        if entry.startswith(b":"):
+            self.kinds[entry[-1:]] += 1
+            return True
+        new, old = entry.split(b"\t")[:2]
+        if new != b"-":  # a binary file
+            self.insertions += int(new)
+            self.deletions += int(old)
+        return False
 
 
-def _write_patch(git: HostGit, pair: tuple[str, str], patch: Path, limits: Limits) -> bool:
-    """Write the patch; ``False``, and no file, when it cannot be whole."""
-    patch.touch(mode=0o600)
+def _write_patch(git: HostGit, pair: tuple[str, str], counts: _Counts, patch: Path) -> bool:
+    """Write the patch, count what it changes; ``False`` when it cannot be whole."""
     written = 0
     # Uncompressed: binary files are most often packed already, and that they are takes long to find out.
-    args = ("-c", "core.compression=0", *_DIFF, "--patch", "--binary", "--full-index", *pair)
+    args = ("-c", "core.compression=0", *_DIFF, *_WHOLE, *pair)
     try:
         with patch.open("wb") as file, git.started(*args, stage=STAGE) as command:
-            for chunk in command.chunks():
+            for chunk in counts.take(command.chunks()):
                 written += len(chunk)
-                if written > limits.patch:
-                    break
+                if written > git.limits.patch:
+                    return False
                 file.write(chunk)
-            else:
-                if command.finish(b"").exit_code == 0:
-                    return True
+            return command.finish(b"").exit_code == 0
     except OperationFailed as exc:
         if exc.failure.reason != "process_limit":
             raise
-    patch.unlink()
     return False

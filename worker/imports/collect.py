@@ -5,7 +5,6 @@ from pathlib import Path
 
 from worker.imports.limits import Limits, corrupt, refused
 from worker.imports.transport import fetch_file, fetch_text
-from worker.sandboxes.base import Sandbox
 from worker.sandboxes.deadline import Deadline
 from worker.snapshots.format import (
     MAX_LIST,
@@ -17,6 +16,7 @@ from worker.snapshots.format import (
     parse_omitted,
     parse_path,
 )
+from worker.snapshots.handed import Files
 from worker.snapshots.paths import FormatError
 
 STAGE = "parse"
@@ -34,7 +34,7 @@ class Capture:
 
 
 def fetch_capture(
-    sandbox: Sandbox,
+    files: Files,
     out: str,
     destination: Path,
     *,
@@ -42,7 +42,7 @@ def fetch_capture(
     deadline: Deadline,
     text: CaptureText | None = None,
 ) -> Capture:
-    """Fetch the files of ``out`` (a path in the sandbox) into the private directory ``destination``.
+    """Fetch the files of ``out`` (a directory where ``files`` are) into the private directory ``destination``.
 
     ``text`` is ``capture.txt`` if it was read already. Then what it says is empty is not asked for: each file costs
     a command in the sandbox.
@@ -50,18 +50,18 @@ def fetch_capture(
     :raises OperationFailed: stage ``transport``, or ``parse`` for what is not as agreed (``malformed``).
     """
     try:
-        return _fetch(sandbox, out, destination, limits=limits, deadline=deadline, known=text)
+        return _fetch(files, out, destination, limits=limits, deadline=deadline, known=text)
     except FormatError:
         raise corrupt(STAGE, "malformed") from None
 
 
 def _fetch(
-    sandbox: Sandbox, out: str, destination: Path, *, limits: Limits, deadline: Deadline, known: CaptureText | None
+    files: Files, out: str, destination: Path, *, limits: Limits, deadline: Deadline, known: CaptureText | None
 ) -> Capture:
     def read(name: str, limit: int, entries: int = 1) -> bytes:
         if known is not None and not entries:
             return b""
-        return fetch_text(sandbox, f"{out}/{name}", limit, deadline)
+        return fetch_text(files, f"{out}/{name}", limit, deadline)
 
     text = known or parse_capture(read("capture.txt", MAX_TEXT))
     if sum(part.size for part in text.parts) > limits.bundle:
@@ -74,5 +74,5 @@ def _fetch(
     bundles = tuple(destination / f"part-{part.number}.bundle" for part in text.parts)
     for part, bundle in zip(text.parts, bundles, strict=True):
         source = f"{out}/part-{part.number}.bundle"
-        fetch_file(sandbox, source, size=part.size, digest=part.digest, destination=bundle, deadline=deadline)
+        fetch_file(files, source, size=part.size, digest=part.digest, destination=bundle, deadline=deadline)
     return Capture(text=text, paths=paths, bundles=bundles, empty=empty, omitted=omitted)

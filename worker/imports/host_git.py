@@ -9,7 +9,6 @@ import selectors
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -152,10 +151,11 @@ class Command:
 
         :raises OperationFailed: a signal ended it.
         """
-        while self._process.poll() is None:
+        while True:
             self._check()
-            time.sleep(_TICK / 10)
-        code = self._process.returncode
+            with suppress(subprocess.TimeoutExpired):
+                code = self._process.wait(_TICK)
+                break
         if code < 0:
             raise self._killed(signal.Signals(-code).name)
         self._errors.seek(0, os.SEEK_END)

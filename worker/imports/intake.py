@@ -57,8 +57,9 @@ def import_part(
     if lender is not None:
         git = git.borrowing(lender.objects)
     index_pack(git, bundle, header, linked=lender is not None or not header.prerequisites)
-    paths, unsafe = _inspect(git, part, header, base=part.base if lender else None)
-    _set_refs(git, header)
+    with reading(git) as reader:
+        paths, unsafe = _inspect(git, reader, part, header, base=part.base if lender else None)
+        _set_refs(git, reader, header)
     if lender is not None:
         lender.check_connected(git, header)
     return Imported(
@@ -77,20 +78,19 @@ def _check_claims(part: Part, header: Header) -> None:
         raise corrupt(STAGE, "head_mismatch")
 
 
-def _inspect(git: HostGit, part: Part, header: Header, base: str | None) -> tuple[int, int]:
+def _inspect(git: HostGit, reader: ObjectReader, part: Part, header: Header, base: str | None) -> tuple[int, int]:
     """Check commits, trees and links; the files of the snapshot, and the links that lead out."""
     commits, tags = _commits(git)
-    with reading(git) as reader:
-        parsed = {oid: _commit(reader, oid) for oid in commits}
-        _check_refs(header, parsed, tags)
-        _check_commits(reader, part, header, parsed)
-        walk = TreeWalk(reader.tree, git.limits)
-        for commit in parsed.values():
-            walk.walk(commit.tree)
-        unsafe = _unsafe_links(reader, walk.links - _links_of(reader, git.limits, base))
-        if unsafe and git.limits.links == "refuse":
-            raise refused(STAGE, "unsafe_link")
-        return walk.walk(part.tree), unsafe
+    parsed = {oid: _commit(reader, oid) for oid in commits}
+    _check_refs(header, parsed, tags)
+    _check_commits(reader, part, header, parsed)
+    walk = TreeWalk(reader.tree, git.limits)
+    for commit in parsed.values():
+        walk.walk(commit.tree)
+    unsafe = _unsafe_links(reader, walk.links - _links_of(reader, git.limits, base))
+    if unsafe and git.limits.links == "refuse":
+        raise refused(STAGE, "unsafe_link")
+    return walk.walk(part.tree), unsafe
 
 
 def _commits(git: HostGit) -> tuple[list[str], set[str]]:
@@ -162,9 +162,8 @@ def _unsafe_links(reader: ObjectReader, links: Iterable[Link]) -> int:
     return count
 
 
-def _set_refs(git: HostGit, header: Header) -> None:
+def _set_refs(git: HostGit, reader: ObjectReader, header: Header) -> None:
     """Give the quarantine its refs; one that leads to a base that is not here has no place."""
-    with reading(git) as reader:
-        here = {name: oid for name, oid in header.refs.items() if reader.info(oid) is not None}
+    here = {name: oid for name, oid in header.refs.items() if reader.info(oid) is not None}
     lines = (f"create {name}\0{oid}\0" for name, oid in here.items())
     git.ask("update-ref", "-z", "--stdin", stage=STAGE, stdin="".join(lines).encode("utf-8", "surrogateescape"))

@@ -32,12 +32,20 @@ _SAYINGS: tuple[tuple[str, OperationFailed | None], ...] = (
 )
 
 
+_CONFIG = {
+    "sha1": "[core]\n\trepositoryFormatVersion = 0\n\tbare = true\n",
+    "sha256": "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n",
+}
+
+
 def open_quarantine(directory: Path, object_format: str, limits: Limits, deadline: Deadline) -> HostGit:
-    """Make an empty git directory at ``directory`` (made 0700; it must not exist)."""
+    """Make an empty git directory at ``directory`` (made 0700; it must not exist), as ``git init`` does."""
     directory.mkdir(mode=0o700)
-    git = HostGit(git_dir=directory, limits=limits, deadline=deadline)
-    git.ask("init", "-q", "--bare", "--template=", "-b", "main", f"--object-format={object_format}", stage=STAGE)
-    return git
+    for name in ("objects/info", "objects/pack", "refs"):
+        (directory / name).mkdir(parents=True)
+    (directory / "HEAD").write_text("ref: refs/heads/main\n")
+    (directory / "config").write_text(_CONFIG[object_format])
+    return HostGit(git_dir=directory, limits=limits, deadline=deadline)
 
 
 def read_bundle(bundle: Path, limits: Limits, deadline: Deadline) -> tuple[Header, PackSize]:

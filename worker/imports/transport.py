@@ -6,9 +6,9 @@ from pathlib import Path
 from worker.failures.classify import classify
 from worker.failures.model import Cancelled, Category, Failure, InvalidRequest, OperationFailed
 from worker.imports.limits import MEBIBYTE, OPERATION, corrupt
-from worker.sandboxes.base import Sandbox
 from worker.sandboxes.deadline import Deadline
 from worker.snapshots.digest import bundle_digest
+from worker.snapshots.handed import Files
 
 STAGE = "transport"
 RESUME_ABOVE = 64 * MEBIBYTE
@@ -18,7 +18,7 @@ _REPEATABLE = frozenset({Category.TRANSIENT_NETWORK, Category.TRANSIENT_SERVER, 
 """Reading changes nothing, so a timeout is not ambiguous here."""
 
 
-def fetch_file(sandbox: Sandbox, path: str, *, size: int, digest: str, destination: Path, deadline: Deadline) -> None:
+def fetch_file(files: Files, path: str, *, size: int, digest: str, destination: Path, deadline: Deadline) -> None:
     """Copy ``path`` to ``destination`` (made 0600, replaced), which then has ``size`` bytes and ``digest``.
 
     ``digest`` is that of :mod:`worker.snapshots.digest`, checked on what was written. A transfer that was cut or
@@ -30,7 +30,7 @@ def fetch_file(sandbox: Sandbox, path: str, *, size: int, digest: str, destinati
     destination.touch(mode=0o600)
     offset = 0
     for last in (False, True):
-        cut = _read(_bounded(sandbox, path, size, offset, deadline), destination, offset)
+        cut = _read(_bounded(files, path, size, offset, deadline), destination, offset)
         written = destination.stat().st_size
         wrong = _wrong(destination, size, digest)
         if wrong is None:
@@ -40,13 +40,13 @@ def fetch_file(sandbox: Sandbox, path: str, *, size: int, digest: str, destinati
         offset = written if RESUME_ABOVE < written < size else 0
 
 
-def fetch_text(sandbox: Sandbox, path: str, limit: int, deadline: Deadline) -> bytes:
+def fetch_text(files: Files, path: str, limit: int, deadline: Deadline) -> bytes:
     """Read a small file of unknown size, ``limit`` bytes at most.
 
     :raises OperationFailed: stage ``transport``, ``too_large``.
     """
     data = bytearray()
-    for chunk in sandbox.read(path, deadline=deadline):
+    for chunk in files.read(path, deadline=deadline):
         deadline.check(OPERATION, STAGE)
         data += chunk
         if len(data) > limit:
@@ -87,10 +87,10 @@ def _wrong(destination: Path, size: int, digest: str) -> OperationFailed | None:
     return None if bundle_digest(size, local_chunks(destination)) == digest else corrupt(STAGE, "digest_mismatch")
 
 
-def _bounded(sandbox: Sandbox, path: str, size: int, offset: int, deadline: Deadline) -> Iterator[bytes]:
+def _bounded(files: Files, path: str, size: int, offset: int, deadline: Deadline) -> Iterator[bytes]:
     """The stream, cut one byte past ``size``: a file that still grows is as wrong as a short one."""
     left = size + 1 - offset
-    for chunk in sandbox.read(path, deadline=deadline, offset=offset):
+    for chunk in files.read(path, deadline=deadline, offset=offset):
         deadline.check(OPERATION, STAGE)
         yield chunk[:left]
         left -= len(chunk)

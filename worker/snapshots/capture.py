@@ -4,7 +4,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from posixpath import isabs
 
 from worker.failures.model import Cancelled, EndedBy, InvalidRequest, OperationFailed
@@ -21,6 +21,7 @@ from worker.snapshots.format import (
     parse_capture,
 )
 from worker.snapshots.globs import MAX_GLOBS, pathspecs
+from worker.snapshots.handed import MAX_HANDED, MAX_LINES, Files, HandedOver, parse_handed
 from worker.snapshots.paths import FormatError
 from worker.snapshots.scripts import CAPTURE, SWEEP, script
 
@@ -30,6 +31,8 @@ _CLEAN_UP = 30.0
 """Seconds for removing what a failed capture left."""
 _CAPTURED = b"captured\n"
 """What the helper prints when it is done, before ``capture.txt``."""
+_END = b"\nend\n"
+"""How that ends; after it come the files that are handed over."""
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -79,10 +82,14 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """A finished capture: ``out_dir`` holds the files that ``text`` describes, until :func:`discard`."""
+    """A finished capture: ``out_dir`` holds the files that ``text`` describes, until :func:`discard`.
+
+    ``files`` is where to read them: some have come already.
+    """
 
     out_dir: str
     text: CaptureText
+    files: Files = field(repr=False)
 
 
 def capture(sandbox: Sandbox, request: CaptureRequest, deadline: Deadline) -> Captured:
@@ -94,14 +101,15 @@ def capture(sandbox: Sandbox, request: CaptureRequest, deadline: Deadline) -> Ca
     deadline.check("copy_back", "capture")
     nonce = secrets.token_hex(8)
     with _nothing_left(sandbox, f"{request.key}.{nonce}"):
-        limit = len(_CAPTURED) + MAX_TEXT
+        limit = len(_CAPTURED) + MAX_TEXT + MAX_LINES + MAX_HANDED
         done = sandbox.run(_argv(sandbox, request, nonce), deadline=deadline, output_limit=limit)
         if done.ended_by is EndedBy.CANCELLED:
             raise Cancelled
         if not done.ok or not done.stdout.startswith(_CAPTURED) or done.stderr:
             raise OperationFailed(capture_failure(sandbox.provider, done))
         out = f"{_home(sandbox.layout)}/{request.key}.{nonce}/out"
-        return Captured(out_dir=out, text=_text(sandbox, done.stdout.removeprefix(_CAPTURED)))
+        said, end, rest = done.stdout.removeprefix(_CAPTURED).partition(_END)
+        return Captured(out_dir=out, text=_text(sandbox, said + end), files=HandedOver(sandbox, out, _handed(rest)))
 
 
 def discard(sandbox: Sandbox, captured: Captured, deadline: Deadline) -> None:
@@ -133,6 +141,7 @@ def _argv(sandbox: Sandbox, request: CaptureRequest, nonce: str) -> list[str]:
         "home" if sandbox.provider == "local" else "user",
         " ".join(map(str, request.pids)),
         "" if request.when is None else str(request.when),
+        str(MAX_HANDED),
         str(2 * len(request.include)),
         *_patterns(request.include, "include"),
         *_patterns(request.exclude, "exclude"),
@@ -148,6 +157,14 @@ def _text(sandbox: Sandbox, said: bytes) -> CaptureText:
         return parse_capture(said)
     except FormatError:
         raise OperationFailed(invalid_capture(sandbox.provider)) from None
+
+
+def _handed(data: bytes) -> dict[str, bytes]:
+    """What was handed over; nothing if it came damaged, for the files are still there."""
+    try:
+        return parse_handed(data)
+    except FormatError:
+        return {}
 
 
 @contextmanager
