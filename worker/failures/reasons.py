@@ -23,7 +23,7 @@ REASONS = words("""
     archive_unsafe digest_mismatch size_mismatch head_mismatch checkout_incomplete credential_persisted
 
     index_lock unfinished_operation ref_missing commit_missing not_a_commit destination_taken dubious_ownership
-    lfs_missing default_branch_missing borrowed_objects git_missing
+    lfs_missing default_branch_missing borrowed_objects
     github_unreachable app_key_invalid not_set not_failed incomplete too_small too_long
     not_a_repository path_invalid conflict git_too_old submodule_invalid moved lfs_object_missing
     repository_not_found not_found layout_invalid owner_directory symlink vanished_file files_changing
