@@ -31,7 +31,8 @@ REASONS = words("""
     container_gone container_stopped sandbox_gone sandbox_stopped foreign_sandbox process_gone image_missing
     registry_denied state_change name_taken sandbox_spec daemon_unreachable container_starting no_capacity
     account_quota template_missing no_addresses runtime_failed push_refused not_ready
-    port_closed kill_unconfirmed create_ambiguous provider_full sdk_used_before_fork
+    port_closed stream_cut stream_malformed helper_failed file_replaced kill_unconfirmed create_ambiguous
+    provider_full sdk_used_before_fork
 
     app_authentication_failed app_forbidden app_not_installed installation_suspended permission_not_granted
     repository_not_covered github_unavailable github_answer_garbled redirect_refused unexpected_status

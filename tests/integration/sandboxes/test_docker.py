@@ -102,7 +102,7 @@ class TestAmbiguousCreate:
         with pytest.raises(OperationFailed) as failed:
             provider.create(Spec(), labels, deadline=soon())
         failure = failed.value.failure
-        assert (failure.category, failure.reason, failure.http_status) == (Category.NOT_FOUND, "image_not_found", 404)
+        assert (failure.category, failure.reason, failure.http_status) == (Category.NOT_FOUND, "image_missing", 404)
         assert "absent" not in str(failed.value)
 
     def test_an_image_that_settings_allow(self, docker_engine, git_image, busybox_image, labels):
