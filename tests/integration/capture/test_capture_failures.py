@@ -23,7 +23,7 @@ from worker.snapshots.capture_failure import nested_cause
 REFERENCE = "remote_workspace_capture_failed: stage=archive exit=128 program=git helper_exit=1"
 
 
-@pytest.mark.parametrize("at", ["*", "init", "add", "write-tree", "commit-tree", "pack-objects", "hash-object"])
+@pytest.mark.parametrize("at", ["*", "for-each-ref", "add", "write-tree", "commit-tree", "pack-objects", "hash-object"])
 def test_the_reference_case(bench, at):
     bench.cloned()
     controlled(bench, at, f"echo 'fatal: not good: {PRIVATE}' >&2; exit 128")

@@ -64,7 +64,7 @@ def leftovers(made: Service, cloned: dict, run_id: str) -> str:
     return made.in_sandbox(cloned, run_id, f"ls -A {sandbox.layout.scratch}/copy_back")
 
 
-@pytest.mark.parametrize("at", ["pack-objects", "init"])
+@pytest.mark.parametrize("at", ["pack-objects", "add"])
 def test_the_reference_case(made: Service, workspace, at: str):
     cloned, run_id, control = workspace
     control(at, f"echo 'fatal: cannot read {PRIVATE}: {SIGNED}' >&2; exit 128")

@@ -1,13 +1,14 @@
 """A command in a container: run to its end, or ended with its whole process group."""
 
 import hashlib
+import io
 import math
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from worker.failures.model import Category, EndedBy
 from worker.sandboxes.base import Completed
@@ -73,6 +74,11 @@ def _digest(tag: str) -> str:
     return hashlib.sha256(tag.encode()).hexdigest()[:32]
 
 
+def _whole(stream: IO[bytes]) -> bytes:
+    stream.seek(0)
+    return stream.read()
+
+
 class Command:
     """One command; leaving the ``with`` block ends it if it has not ended."""
 
@@ -115,17 +121,19 @@ class Command:
             raise RuntimeError("not started")
         return self._stream
 
-    def finish(self, limit: int) -> Completed:
-        """Collect at most ``limit`` bytes of each stream and how it ended.
+    def finish(self, limit: int, into: IO[bytes] | None = None) -> Completed:
+        """Collect at most ``limit`` bytes of each stream and how it ended; stdout goes ``into`` a file, if given.
 
         :raises OperationFailed: the stream was cut (``stream_cut``), or the end of a command that had to be ended
             could not be confirmed (``timeout_ambiguous``).
         """
-        out = {STDOUT: bytearray(), STDERR: bytearray()}
+        out: dict[int, IO[bytes]] = {STDOUT: into or io.BytesIO(), STDERR: io.BytesIO()}
+        left = dict.fromkeys(out, limit)
         ended: EndedBy | None = None
         for kind, data in self._started.frames():
-            out[kind] += data
-            if len(out[kind]) > limit:
+            out[kind].write(data[: left[kind]])
+            left[kind] -= len(data)
+            if left[kind] < 0:
                 ended = EndedBy.OUTPUT_LIMIT
                 break
         if ended is None:
@@ -136,7 +144,7 @@ class Command:
         else:
             exit_code, signal = None, self.end()
             by = ended or self._deadline.ended_by() or EndedBy.UNKNOWN
-        stdout, stderr = (bytes(memoryview(buffer)[:limit]) for buffer in out.values())
+        stdout, stderr = (b"" if stream is into else _whole(stream) for stream in out.values())
         return Completed(exit_code=exit_code, signal=signal, ended_by=by, stdout=stdout, stderr=stderr)
 
     def end(self) -> str | None:

@@ -29,8 +29,8 @@ _OOM_KILLS = re.compile(rb"^oom_kill ([0-9]{1,9})$", re.MULTILINE)
 _DYING = 0.3
 """Seconds in which the engine admits that a container whose processes were killed has ended."""
 _MODES = {LAYOUT.workspace: 0o755, LAYOUT.repos: 0o755, LAYOUT.scratch: 0o700, f"{LAYOUT.scratch}/exec": 0o700}
-SEGMENT = 8 * MEBIBYTE
-"""Bytes of a file that are read at once and held in memory; one exec of 40 ms each."""
+SEGMENT = 64 * MEBIBYTE
+"""Bytes of a file that are read at once, onto the worker's disk; one exec of 40 ms each."""
 _IDENTITY = re.compile(rb"([0-9]{1,18}) ([0-9:]{1,64})")
 """What :data:`scripts.READ` says of a file: its size, and its device and inode."""
 
@@ -91,30 +91,37 @@ class DockerSandbox:
         split(path)
         first = None
         while True:
-            data, file = self._segment(path, offset, deadline)
-            if file != (first := first or file):
-                raise failure("read", Category.CORRUPT_DATA, "file_replaced")
-            if data:
-                yield data
-            if len(data) < SEGMENT:
+            with files.spooled(b"") as spool:
+                size, file = self._segment(path, offset, spool, deadline)
+                if file != (first := first or file):
+                    raise failure("read", Category.CORRUPT_DATA, "file_replaced")
+                length = spool.tell()
+                spool.seek(0)
+                while chunk := spool.read(MEBIBYTE):
+                    yield chunk
+            if length < min(SEGMENT, size - offset):
+                raise failure("read", Category.TRANSIENT_NETWORK, "stream_cut")
+            offset += length
+            if length < SEGMENT:
                 return
-            offset += len(data)
 
-    def _segment(self, path: str, offset: int, deadline: Deadline) -> tuple[bytes, bytes]:
-        """At most :data:`SEGMENT` bytes, and which file they are of.
+    def _segment(self, path: str, offset: int, spool: IO[bytes], deadline: Deadline) -> tuple[int, bytes]:
+        """Bring at most :data:`SEGMENT` bytes into ``spool``; the size of the file, and which file it is.
 
-        An exec for each: an engine whose client pauses ends the stream after a while and calls it complete.
+        An exec for each, and all of it before anybody sees a byte: an engine whose client pauses holds up what
+        else goes on in the container, and ends the stream after a while and calls it complete.
         """
         argv = ["/bin/sh", "-c", scripts.READ, "sandferry", path, str(offset + 1), str(SEGMENT)]
-        done = self.run(argv, cwd="/", deadline=deadline, output_limit=SEGMENT)
+        with self._engine(deadline, "read") as engine:
+            record = Record(f"{LAYOUT.scratch}/exec", record_name(self._tag))
+            with Command(engine, self.id, argv, env=built_env(None), cwd="/", record=record, deadline=deadline) as command:
+                done = self._explained(engine, command.finish(SEGMENT, into=spool), deadline)
         if done.ended_by is not EndedBy.ITSELF:
             deadline.check("sandbox", "read")
         raise_errno(1 if done.exit_code is None else done.exit_code, "read")
         if (about := _IDENTITY.fullmatch(done.stderr.strip())) is None:
             raise failure("read", Category.UNKNOWN, "helper_failed")
-        if len(done.stdout) < min(SEGMENT, int(about[1]) - offset):
-            raise failure("read", Category.TRANSIENT_NETWORK, "stream_cut")
-        return done.stdout, about[2]
+        return int(about[1]), about[2]
 
     def mark(self, tag: str) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.mark`."""

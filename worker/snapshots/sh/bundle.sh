@@ -24,7 +24,7 @@ name_refs() {
         printf '%s baseline\n' "$commit" >>"$own/refs"
     fi
     [ "$head" = none ] || printf '%s head\n' "$head" >>"$own/refs"
-    cat -- "$own/tips" >>"$own/refs"
+    [ ! -s "$own/tips" ] || cat -- "$own/tips" >>"$own/refs"
 }
 
 # Header and pack into FILE; its status is that of the pack.
@@ -34,14 +34,14 @@ write_bundle() {
     shallow_roots >>"$own/needs"
     {
         if [ "$format" = sha1 ]; then echo '# v2 git bundle'; else printf '# v3 git bundle\n@object-format=%s\n' "$format"; fi
-        sed 's/.*/-& base/' "$own/needs"
+        while read -r id; do printf '%s\n' "-$id base"; done <"$own/needs"
         sed 's| | refs/sandferry/|' "$own/refs"
         printf '\n'
     } >"$1" || broke sh 1
     # The base's tree is named too: what hangs on no commit of the base's is still not sent twice.
     {
         cut -d ' ' -f 1 "$own/refs"
-        sed 's/^/^/' "$own/needs"
+        while read -r id; do printf '%s\n' "^$id"; done <"$own/needs"
         [ "$base" = none ] || echo "^$base_tree"
     } >"$own/specs"
     # Not thin: the worker has no base to complete it with. A list of ids instead of --revs: what the base has
@@ -59,25 +59,22 @@ write_bundle() {
 old_sides() {
     [ "$baseline" != none ] || return 0
     said=$(git diff-tree -r -t --raw --no-renames --no-abbrev "$baseline" "$tree" 2>&1 >"$own/raw" 3>&-) || return
-    while read -r old_mode _ old_id _; do
-        case $old_mode in
-            :160000 | :000000) ;;
-            *) echo "$old_id" ;;
-        esac
-    done <"$own/raw" >"$own/names"
-    { echo "$baseline" && cat -- "$own/names"; } | git cat-file --batch-check | awk '
+    awk -v id="$baseline" 'BEGIN { print id } $1 != ":160000" && $1 != ":000000" { print $3 }' "$own/raw" |
+        git cat-file --batch-check | awk '
         $2 == "blob" { files[$1]; bytes += $3; next }
         $2 != "missing" { print $1 }
         END { if (bytes <= 67108864) for (id in files) print id }' | sort
 }
 
-# Sets $level: 0 if what is to be sent, being more than 4 MiB, would hardly get smaller, which takes a second for
-# 30 MB to find out; else zlib's fastest. Tried are the first 64 KiB of at most 32 files, spread evenly.
+# Sets $level: 0 if what is to be sent, being more than 512 KiB, would hardly get smaller, which takes a second for
+# 30 MB to find out; else zlib's fastest. Tried are the first 64 KiB of a file for each 512 KiB, at most 32, spread
+# evenly.
 choose_compression() {
     level=1
     cut -d ' ' -f 1 "$own/objects" | git cat-file --batch-check | awk '
         $2 == "blob" { id[n++] = $1; bytes += $3 }
-        END { if (bytes > 4194304) for (i = 0; i < n; i += int(n / 32) + 1) print id[i] }' >"$own/names"
+        END { most = int(bytes / 524288); if (most > 32) most = 32
+              for (i = 0; most && i < n; i += int(n / most) + 1) print id[i] }' >"$own/names"
     [ -s "$own/names" ] || return 0
     while read -r id; do git cat-file blob "$id" | head -c 65536; done <"$own/names" >"$own/sample"
     id=$(git -c core.looseCompression=1 hash-object -w --no-filters -- "$own/sample") || return 0
@@ -129,11 +126,7 @@ give_up_on_objects() {
 measure() {
     size=$(wc -c <"$1") || broke wc $?
     size=$((size))
-    [ -d "$own/digest" ] || ask /dev/null init_digest || broke git $?
+    [ -d "$own/digest" ] || empty_store "$own/digest" sha256
     ask "$own/answer" git --git-dir="$own/digest" hash-object --no-filters -- "$1" || broke git $?
     IFS= read -r digest <"$own/answer" || broke git 0 malformed_answer
 }
-init_digest() (
-    unset GIT_DIR GIT_WORK_TREE
-    git init -q --bare --template= --object-format=sha256 "$own/digest"
-)

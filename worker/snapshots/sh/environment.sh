@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # What every git of ours stands on: nothing of the sandbox's environment, nothing of anybody's configuration.
-# Needs git 2.37 and a POSIX (2024) userland: `find -print0`, `xargs -0`.
+# Needs git 2.37 and a POSIX (2024) userland: `find -print0`, `xargs -0 -r`.
 set -u
 umask 077
 for variable in $(env | sed -n 's/^\(GIT_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$variable"; done

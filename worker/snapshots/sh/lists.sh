@@ -3,7 +3,7 @@
 # which \ is written \\ and a line end \n. Loops in the shell, because it takes any byte in a name.
 
 # NUL -> lines.
-lines() { xargs -0 sh -c "$escape" sh; }
+lines() { xargs -0 -r sh -c "$escape" sh; }
 escape='
 nl="
 "

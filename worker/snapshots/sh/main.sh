@@ -26,7 +26,7 @@ enter() {
 
 # $directory is ours: $own in it for our work, `out` for what is captured.
 make_own() {
-    ask /dev/null mkdir -p -- "$home" || broke mkdir $?
+    [ -d "$home" ] || ask /dev/null mkdir -p -- "$home" || broke mkdir $?
     ask /dev/null mkdir -- "$home/$key.$nonce" || broke mkdir $?
     directory=$home/$key.$nonce own=$home/$key.$nonce/work
     ask /dev/null mkdir -- "$own" "$own/out" || broke mkdir $?
@@ -59,10 +59,11 @@ require_git() {
 
 # Who took the baseline may not have been told where it is.
 find_lender() {
+    lender_has_it=no
     if [ -n "$lender" ] || [ -z "$wanted_baseline" ]; then return; fi
     for store in "$home"/../clones/*/baseline.git; do
         if [ -d "$store" ] && ask /dev/null git --git-dir="$store" cat-file -e "$wanted_baseline^{tree}"; then
-            lender=$(cd -P -- "$store" && printf '%s' "$PWD") && return
+            lender=$(cd -P -- "$store" && printf '%s' "$PWD") && lender_has_it=yes && return
         fi
     done
 }
@@ -83,6 +84,7 @@ capture_all() {
     capture_part repository
     report_siblings
     next=1
+    [ -s "$own/queue" ] || return 0
     while line=$(sed -n "${next}p" "$own/queue") && [ -n "$line" ]; do
         next=$((next + 1)) where=${line#* }/
         plain=$(printf '%b.' "${line#* }")
@@ -92,17 +94,21 @@ capture_all() {
 
 # Lists with bounds; what passes the bound is counted.
 write_lists() {
-    where=
-    awk -v most="$most_empty" 'NR > most' "$own/empty" | omit empty_directory
-    awk -v most="$most_empty" 'NR <= most' "$own/empty" | zeros >"$own/out/empty.z" || broke sh $?
-    awk -v most="$most_omitted" 'NR <= most && length($0) < 4000' "$own/omitted" | while IFS= read -r line; do
-        printf '%s\0%b\0' "${line%% *}" "${line#* }"
-    done >"$own/out/omitted.z" || broke sh $?
-    empty=$(tr -cd '\0' <"$own/out/empty.z" | wc -c)
+    where= empty=0
+    : >"$own/out/empty.z" && : >"$own/out/omitted.z" || broke sh 1
+    if [ -s "$own/empty" ]; then
+        awk -v most="$most_empty" 'NR > most' "$own/empty" | omit empty_directory
+        awk -v most="$most_empty" 'NR <= most' "$own/empty" | zeros >"$own/out/empty.z" || broke sh $?
+        empty=$(tr -cd '\0' <"$own/out/empty.z" | wc -c)
+    fi
+    [ ! -s "$own/omitted" ] || awk -v most="$most_omitted" 'NR <= most && length($0) < 4000' "$own/omitted" |
+        while IFS= read -r line; do
+            printf '%s\0%b\0' "${line%% *}" "${line#* }"
+        done >"$own/out/omitted.z" || broke sh $?
     {
         printf 'sandferry-capture 1\nquiesce %s\n' "$quiesce"
         cat -- "$own/parts"
-        awk -v kinds="$kinds" '{ n[$1]++ }
+        [ ! -s "$own/omitted" ] || awk -v kinds="$kinds" '{ n[$1]++ }
             END { split(kinds, kind, " ")
                   for (i = 1; i in kind; i++) if (n[kind[i]]) print "omitted " kind[i] " " n[kind[i]] }' "$own/omitted"
         printf 'ignored %s\nempty %s\nend\n' "$ignored" $((empty))

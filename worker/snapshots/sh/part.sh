@@ -9,10 +9,11 @@ capture_part() {
     if [ "$kind" = nested ] && [ -z "$theirs" ]; then
         echo .git | omit broken_repository && return
     fi
+    [ ! -d "$own/store" ] || rm -rf -- "$own/store"
     scratch "$own/store"
-    ask /dev/null git config core.fsync none || broke git $? # objects that live for seconds
-    borrow_refs
+    printf '[core]\n\tfsync = none\n' >>"$GIT_DIR/config" || broke sh $? # objects that live for seconds
     place_base "$kind"
+    borrow_refs
     load_index
     place_gitlinks
     walk
@@ -32,21 +33,22 @@ capture_part() {
     report_reflog
     choose_history
     write_part
-    rm -rf -- "$own/store"
 }
 
-# What changes are counted from: $base, $base_tree and $baseline, none where there is nothing to count from.
+# What changes are counted from: $base, $base_tree and $baseline, none where there is nothing to count from. $born
+# is the time of the base, in epoch seconds.
 place_base() {
     base=none base_tree=none baseline=none base_said=none
     case $1 in nested | submodule) return ;; esac
     if [ -n "$wanted_base" ]; then
         base_said=absent
-        if ask /dev/null git cat-file -e "$wanted_base^{commit}"; then
+        if ask "$own/answer" git show -s --format='%T %ct' "$wanted_base^{commit}"; then
             base=$wanted_base base_said=$wanted_base
-            base_tree=$(git rev-parse "$base^{tree}") || broke git $?
+            read -r base_tree born <"$own/answer" || broke git 0 malformed_answer
         fi
     fi
-    [ -z "$wanted_baseline" ] || ! ask /dev/null git cat-file -e "$wanted_baseline^{tree}" || baseline=$wanted_baseline
+    if [ "$lender_has_it" = yes ] || { [ -n "$wanted_baseline" ] &&
+        ask /dev/null git cat-file -e "$wanted_baseline^{tree}"; }; then baseline=$wanted_baseline; fi
     [ "$baseline" != none ] || baseline=$base_tree
 }
 

@@ -5,36 +5,42 @@
 # that HEAD stands for is always among them, and first.
 choose_tips() {
     : >"$own/tips"
+    stashed=no
     [ -s "$GIT_DIR/packed-refs" ] || return 0
-    {
-        git for-each-ref --format='%(objectname) %(refname)' "$branch"
-        beyond_base '%(objecttype) %(*objecttype) %(objectname) %(refname)' refs/heads refs/tags |
-            sed -n -e 's/^commit  //p' -e 's/^tag commit //p'
-        [ "$base" = none ] || tags_of_our_time
-    } | awk '!seen[$0]++' | sed 's| refs/| |' >"$own/tips"
+    beyond_base >"$own/beyond"
+    [ "$base" = none ] || ! grep -q ' refs/tags/' "$GIT_DIR/packed-refs" || tags_of_our_time >>"$own/beyond"
+    awk -v branch="$branch" '
+        function tip(id, name) { if (!seen[id, name]++) print id " " substr(name, 6) }
+        NF == 2 && $2 == branch { tip($1, $2) }
+        NF < 3 || $NF !~ /^refs\/(heads|tags)\// { next }
+        $1 == "commit" || $1 == "tagged" { tip($2, $3) }
+        $1 == "tag" && $2 == "commit" { tip($3, $4) }' "$GIT_DIR/packed-refs" "$own/beyond" >"$own/tips"
     stashes >>"$own/tips"
-    beyond_base '%(refname)' |
-        sed -e '/^refs\/heads\//d' -e '/^refs\/tags\//d' -e '/^refs\/remotes\//d' -e '/^refs\/stash$/d' | omit other_ref
+    awk '$NF !~ /^refs\/(heads\/|tags\/|remotes\/|stash$)/ { print $NF }' "$own/beyond" | omit other_ref
 }
 
-# FORMAT [PATTERN...]: the refs that the base does not reach; all, if a damaged history hides which those are.
+# Lines "<type> [<type of what it tags>] <id> <name>" of the refs that the base does not reach; of all, if a damaged
+# history hides which those are, and then the names of all.
 beyond_base() {
-    if [ "$base" = none ] || ! git for-each-ref --no-merged="$base" --format "$@" >"$own/answer"; then
-        git for-each-ref --format "$@" >"$own/answer"
-    fi
-    cat -- "$own/answer"
+    fields='%(objecttype) %(*objecttype) %(objectname) %(refname)'
+    [ "$base" = none ] || ! git for-each-ref --no-merged="$base" --format="$fields" >"$own/answer" || {
+        cat -- "$own/answer" && return
+    }
+    git for-each-ref --format="$fields" refs/heads refs/tags
+    git for-each-ref --format='any - %(refname)'
 }
 
-# Annotated tags on what the base reaches, if they are no older than the base: those came with no clone.
+# Lines "tagged <id> <name>": annotated tags on what the base reaches, if they are no older than the base: those
+# came with no clone.
 tags_of_our_time() {
-    born=$(git show -s --format=%ct "$base")
     git for-each-ref --merged="$base" --format='%(taggerdate:unix) %(objectname) %(refname)' refs/tags |
-        awk -v born="$born" 'NF == 3 && $1 + 0 >= born + 0 { print $2 " " $3 }'
+        awk -v born="$born" 'NF == 3 && $1 + 0 >= born + 0 { print "tagged " $2 " " $3 }'
 }
 
 # The stack of stashes, newest first, as git counts them.
 stashes() {
     grep -q ' refs/stash$' "$GIT_DIR/packed-refs" || return 0
+    stashed=yes
     ask "$own/answer" git --git-dir="$theirs" rev-list --walk-reflogs refs/stash -- ||
         sed -n 's| refs/stash$||p' "$GIT_DIR/packed-refs" >"$own/answer"
     awk '{ print $1 " stash/" NR - 1 }' "$own/answer"
@@ -43,7 +49,8 @@ stashes() {
 # Commits that only a reflog remembers are not taken: amended, rebased or reset away, most of them on purpose.
 report_reflog() {
     [ -n "$theirs" ] || return 0
-    sed -n 's|^\([0-9a-f]*\) stash/.*|^\1|p' "$own/tips" >"$own/names"
+    : >"$own/names"
+    [ "$stashed" = no ] || sed -n 's|^\([0-9a-f]*\) stash/.*|^\1|p' "$own/tips" >"$own/names"
     git --git-dir="$theirs" rev-list --reflog --not --all --not --stdin <"$own/names" | omit reflog_only
 }
 

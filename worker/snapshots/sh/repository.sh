@@ -13,24 +13,28 @@ locate() {
         theirs=$(cd -P -- "$theirs" && printf '%s' "$PWD")
     fi
     [ -n "$theirs" ] || return 0
-    if ! ask /dev/null git --git-dir="$theirs" rev-parse --git-dir; then theirs='' && return; fi
+    if ! format=$(git --git-dir="$theirs" rev-parse --show-object-format 3>&-); then theirs='' format=sha1 && return; fi
     common=$theirs
     [ ! -f "$theirs/commondir" ] || common=$(cd -P -- "$theirs" && cd -P -- "$(cat commondir)" && printf '%s' "$PWD")
-    format=$(git config -f "$common/config" extensions.objectFormat) || format=sha1
 }
 
 # A path as a line of objects/info/alternates.
 alternate() {
+    case $1 in *[\"\\]* | *"
+"*) ;; *) printf '%s\n' "$1" && return ;; esac
     printf '"%s"\n' "$(printf '%s' "$1" | sed -e 's/["\\]/\\&/g' -e '$!s/$/\\n/' | tr -d '\n')"
 }
 
-# scratch STORE: a repository whose objects are theirs and, from $lender, the baseline's. It becomes $GIT_DIR.
-scratch() {
-    ask /dev/null git init -q --bare --template= -b sandferry --object-format="$format" "$1" || broke git $?
-    mkdir -p -- "$1/info" "$1/objects/info" || broke mkdir $?
-    # Names that fsck refuses are not added.
-    cat >>"$1/config" <<'CONFIG' || broke cat $?
-[core]
+# empty_store STORE FORMAT: what `git init` would make, without asking it.
+empty_store() {
+    ask /dev/null mkdir -p -- "$1/refs" "$1/info" "$1/objects/info" "$1/objects/pack" || broke mkdir $?
+    { printf 'ref: refs/heads/sandferry\n' >"$1/HEAD" && printf '%s\n' "$configuration" >"$1/config"; } || broke sh 1
+    [ "$2" = sha1 ] || printf '[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = %s\n' "$2" \
+        >>"$1/config" || broke sh 1
+}
+# Names that fsck refuses are not added.
+configuration='[core]
+	repositoryFormatVersion = 0
 	bare = false
 	looseCompression = 0
 	fsmonitor = false
@@ -46,18 +50,23 @@ scratch() {
 [gc]
 	auto = 0
 [maintenance]
-	auto = false
-CONFIG
+	auto = false'
+
+# scratch STORE: a repository whose objects are theirs and, from $lender, the baseline's. It becomes $GIT_DIR.
+scratch() {
+    empty_store "$1" "$format"
     export GIT_DIR="$1" GIT_WORK_TREE="$work"
     for lent in "$common" "$lender"; do
         if [ -n "$lent" ] && [ -d "$lent/objects" ]; then alternate "$lent/objects"; fi
     done >"$1/objects/info/alternates" || broke sh $?
     [ -n "$theirs" ] || return 0
     # -p: the index's own time tells git which entries it must not trust.
+    set --
     for file in "$theirs/index" "$theirs"/sharedindex.* "$common/shallow"; do
-        [ ! -f "$file" ] || ask /dev/null cp -p -- "$file" "$1/" || broke cp $?
+        [ ! -f "$file" ] || set -- "$@" "$file"
     done
-    [ ! -f "$common/info/exclude" ] || ask /dev/null cp -- "$common/info/exclude" "$1/info/" || broke cp $?
+    [ $# -eq 0 ] || ask /dev/null cp -p -- "$@" "$GIT_DIR/" || broke cp $?
+    [ ! -f "$common/info/exclude" ] || ask /dev/null cp -- "$common/info/exclude" "$GIT_DIR/info/" || broke cp $?
 }
 
 # Their refs and HEAD, read without their objects; everything else asks our own repository. Sets $head (a commit
@@ -66,11 +75,11 @@ borrow_refs() {
     head=none branch=none
     [ -n "$theirs" ] || return 0
     ask "$GIT_DIR/packed-refs" git --git-dir="$theirs" for-each-ref --format='%(objectname) %(refname)' || broke git $?
-    printf '%s\n' "$said" | sed -n 's/^warning: ignoring broken ref //p' | omit missing_object
+    [ -z "$said" ] || printf '%s\n' "$said" | sed -n 's/^warning: ignoring broken ref //p' | omit missing_object
     ask "$own/answer" git --git-dir="$theirs" symbolic-ref -q HEAD && IFS= read -r branch <"$own/answer"
     ask "$own/answer" git --git-dir="$theirs" rev-parse -q --verify HEAD || return 0
     IFS= read -r head <"$own/answer"
-    ask /dev/null git cat-file -e "$head^{commit}" || { echo HEAD | omit missing_object && head=none; }
+    [ "$head" = "$base" ] || ask /dev/null git cat-file -e "$head^{commit}" || { echo HEAD | omit missing_object && head=none; }
 }
 
 # The operation of git that their repository is in the middle of.

@@ -12,6 +12,8 @@ load_index() {
         git ls-files -z >"$own/names" || broke git $?
         said=$(git update-index -z --no-assume-unchanged --stdin <"$own/names" 2>&1 3>&-) || broke git $?
     fi
+    unmerged=no
+    ! grep -q '^. [0-9]* [0-9a-f]* [123]' "$own/index" || unmerged=yes
 }
 
 # Submodules: one that is checked out is its HEAD, one that is not is what the index says. git itself would run
@@ -42,7 +44,7 @@ place_gitlinks() {
 # Nested repositories, which git lists as directories, as pathspecs.
 apart_from_nested() {
     # shellcheck disable=SC2016
-    git ls-files --others --exclude-standard -z | xargs -0 sh -c '
+    git ls-files --others --exclude-standard -z | xargs -0 -r sh -c '
         for name; do
             case $name in */) printf ":(exclude,top,literal)%s\0" "${name%/}" ;; esac
         done' sh
@@ -78,14 +80,15 @@ write_specs() {
         apart_from_nested
         cat -- "$own/apart" >"$own/names"
         [ "$tries" -gt 1 ] || cat -- "$own/vanished" >>"$own/names"
-        sed 's/^/:(exclude,top,literal)/' "$own/names" | zeros
-        cat -- "$own/excludes"
+        [ ! -s "$own/names" ] || sed 's/^/:(exclude,top,literal)/' "$own/names" | zeros
+        [ ! -s "$own/excludes" ] || cat -- "$own/excludes"
     } >"$own/specs" || broke sh 1
 }
 
 # Sets $tree. What was in conflict and kept away from the add is their side's version.
 write_tree() {
-    ask "$own/names" git ls-files --unmerged -z || broke git $?
+    : >"$own/names"
+    [ "$unmerged" = no ] || ask "$own/names" git ls-files --unmerged -z || broke git $?
     if [ -s "$own/names" ]; then
         tr '\n\0' '\0\n' <"$own/names" | sed 's/^\([0-7]* [0-9a-f]*\) [123]	/\1 0	/' | tr '\n\0' '\0\n' >"$own/index"
         said=$(git update-index -z --index-info <"$own/index" 2>&1 3>&-) || broke git $?

@@ -1,8 +1,11 @@
 # shellcheck shell=sh disable=SC2016,SC2034,SC2094,SC2154
 # What git cannot carry, found by one walk over the work tree: lstat of every file, no file is opened.
 
-# omit KIND: the names on stdin are not taken. $where is the part they are in, with a slash.
-omit() { KIND=$1 WHERE=$where awk '{ print ENVIRON["KIND"] " " ENVIRON["WHERE"] $0 }' >>"$own/omitted"; }
+# omit KIND: the names on stdin are not taken. $where is the part they are in, with a slash. Mostly there are none.
+omit() {
+    IFS= read -r first || return 0
+    { printf '%s %s%s\n' "$1" "$where" "$first" && KIND=$1 WHERE=$where awk '{ print ENVIRON["KIND"] " " ENVIRON["WHERE"] $0 }'; } >>"$own/omitted"
+}
 
 # Directories: "empty", or "unreadable" if we cannot look.
 probe='
@@ -29,10 +32,13 @@ walk() {
         -o -type f \( -perm -4000 -o -perm -2000 -o -perm -1000 \) -exec printf 'special_mode %s\0' {} + ! -name '*' \
         -o -type f -size "+${cap}c" -exec printf 'too_large %s\0' {} + | lines >"$own/walked"
     sed -n 's|^git \./\(.*\)/\.git$|\1|p' "$own/walked" >"$own/repositories"
-    outside "$own/repositories" <"$own/repositories" | unignored >"$own/nested"
+    : >"$own/nested"
+    [ ! -s "$own/repositories" ] || outside "$own/repositories" <"$own/repositories" | unignored >"$own/nested"
     sed '/^git /d; s|^\([a-z_]*\) \./|\1 |; /^[a-z_]* \.$/d' "$own/walked" >"$own/others"
     : >"$own/found"
+    [ -s "$own/others" ] || return 0
     for what in unreadable fifo socket device special_mode hardlink too_large empty; do
+        grep -q "^$what " "$own/others" || continue
         sed -n "s/^$what //p" "$own/others" | outside "$own/repositories" | unignored | sed "s/^/$what /" >>"$own/found"
     done
 }
@@ -49,6 +55,7 @@ found() { sed -n "s/^$1 //p" "$own/found"; }
 
 # Files over the cap that are new or changed: not taken.
 set_large_apart() {
+    [ -s "$own/found" ] || return 0
     found too_large >"$own/large"
     [ -s "$own/large" ] || return 0
     zeros <"$own/large" | xargs -0 git --literal-pathspecs ls-files --others --modified --exclude-standard -z -- |
@@ -62,6 +69,7 @@ unnameable='tolower($0) ~ /(^|\/)\.git(\/|$)/ || length($0) > 3000'
 
 # Attributes and kinds of files that no tree holds, and directories that hold nothing.
 report_walk() {
+    [ -s "$own/found" ] || return 0
     for what in unreadable fifo socket device special_mode hardlink; do found "$what" | omit "$what"; done
     found empty | minus "$own/apart" >"$own/names"
     awk "$unnameable" "$own/names" | omit empty_directory_unnameable
