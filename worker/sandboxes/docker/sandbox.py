@@ -114,7 +114,9 @@ class DockerSandbox:
         argv = ["/bin/sh", "-c", scripts.READ, "sandferry", path, str(offset + 1), str(SEGMENT)]
         with self._engine(deadline, "read") as engine:
             record = Record(f"{LAYOUT.scratch}/exec", record_name(self._tag))
-            with Command(engine, self.id, argv, env=built_env(None), cwd="/", record=record, deadline=deadline) as command:
+            with Command(
+                engine, self.id, argv, env=built_env(None), cwd="/", record=record, deadline=deadline
+            ) as command:
                 done = self._explained(engine, command.finish(SEGMENT, into=spool), deadline)
         if done.ended_by is not EndedBy.ITSELF:
             deadline.check("sandbox", "read")
