@@ -23,7 +23,7 @@ REASONS = words("""
     archive_unsafe digest_mismatch size_mismatch head_mismatch checkout_incomplete credential_persisted
 
     index_lock unfinished_operation ref_missing commit_missing not_a_commit destination_taken dubious_ownership
-    lfs_missing default_branch_missing borrowed_objects git_missing
+    lfs_missing default_branch_missing borrowed_objects
     github_unreachable app_key_invalid not_set not_failed incomplete too_small too_long
     not_a_repository path_invalid conflict git_too_old submodule_invalid moved lfs_object_missing
     repository_not_found not_found layout_invalid owner_directory symlink vanished_file files_changing
@@ -31,7 +31,8 @@ REASONS = words("""
     container_gone container_stopped sandbox_gone sandbox_stopped foreign_sandbox process_gone image_missing
     registry_denied state_change name_taken sandbox_spec daemon_unreachable container_starting no_capacity
     account_quota template_missing no_addresses runtime_failed push_refused not_ready
-    port_closed kill_unconfirmed create_ambiguous provider_full sdk_used_before_fork
+    port_closed stream_cut stream_malformed helper_failed file_replaced kill_unconfirmed create_ambiguous
+    provider_full sdk_used_before_fork
 
     app_authentication_failed app_forbidden app_not_installed installation_suspended permission_not_granted
     repository_not_covered github_unavailable github_answer_garbled redirect_refused unexpected_status

@@ -74,7 +74,7 @@ def decide(
     attempts that failed for the same reason (all of them, when it is not given); it bounds ``schedule.reasons``.
     """
     match = match or classify(failure, rules, horizon)
-    if not _worth_retrying(match, failure, schedule, attempt):
+    if not _worth_retrying(match, failure, schedule):
         return _verdict(match)
     if attempt >= schedule.attempts:
         return _verdict(match, exhausted=True)
@@ -93,21 +93,24 @@ def waiting_helps(match: Match) -> bool:
     return match.category in RETRIED and match.reason not in LASTING
 
 
-def _worth_retrying(match: Match, failure: Failure, schedule: Schedule, attempt: int) -> bool:
-    """Whether another attempt could help, were there time for it."""
+def _worth_retrying(match: Match, failure: Failure, schedule: Schedule) -> bool:
+    """Whether another attempt could help, were there one left and time for it."""
     match match.category:
         case Category.RESOURCE_EXHAUSTED:
             return match.reason in schedule.reasons
-        case Category.TIMEOUT_AMBIGUOUS:
+        case Category.TIMEOUT_AMBIGUOUS | Category.UNKNOWN:
             return failure.idempotent
-        case Category.UNKNOWN:
-            return failure.idempotent and attempt == 1
         case _:
             return waiting_helps(match)
 
 
 def _countdown(match: Match, failure: Failure, schedule: Schedule, attempt: int, met: int) -> float | None:
-    """Seconds to wait before jitter, or ``None`` when the reason's own countdowns are used up."""
+    """Seconds to wait before jitter, or ``None`` when the reason's own countdowns are used up.
+
+    Nobody knows whether an unknown failure passes: it is tried once more, and only after the first attempt.
+    """
+    if match.category is Category.UNKNOWN and attempt > 1:
+        return None
     own = schedule.reasons.get(match.reason)
     if own is not None:
         return own[met] if met < len(own) else None

@@ -29,7 +29,7 @@ OPERATIONS = words("""
     keep_alive release extend mint revoke unseal lifecycle maintenance sweep reap recover publish
 """)
 STAGES = words("""
-    begin preflight republish run validate installation access_token mint unseal acquire create connect find
+    begin republish run validate installation access_token mint unseal acquire create connect find
     start wait layout version prepare clone init fetch checkout submodules lfs verify rename link baseline
     helper archive publish capture quiesce transfer import parse index store deliver merge patch record
     bootstrap upload stage input launch dispatch receipt collect output transport exec read write keep_alive release

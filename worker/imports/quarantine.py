@@ -11,8 +11,6 @@ from worker.imports.pack import PackSize, measure
 from worker.sandboxes.deadline import Deadline
 
 STAGE = "index"
-MIN_GIT = (2, 38)
-"""``merge-tree --write-tree``; ``cat-file --batch-command`` is 2.36."""
 
 # What index-pack says (git 2.39), most specific first; ``None`` is for the classifier: this worker's own trouble.
 _SAYINGS: tuple[tuple[str, OperationFailed | None], ...] = (

@@ -66,18 +66,18 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
     def cancel(self, pool: Any, signal: Any = None, emit_retry: bool = True) -> Any:  # noqa: FBT001, FBT002
         """Free the lease of a body that a cold shutdown ends, so that its message may run elsewhere at once."""
         super().cancel(pool, signal, emit_retry)
-        self._free_lease()
+        self._free_lease(handed_on=True)
 
     def _delivery(self) -> Delivery:
         headers = self._request_dict
         attempt = Stamp.read(headers, headers.get("retries") or 0).attempt
         return Delivery(task=self.name, task_id=self.id, run_id=run_id_of(self.kwargs), attempt=attempt)
 
-    def _free_lease(self) -> None:
+    def _free_lease(self, *, handed_on: bool = False) -> None:
         if not self.worker_pid:
             return
         try:
-            services().attempts.disown(self.id, owner=owner(self.hostname, self.worker_pid))
+            services().attempts.disown(self.id, owner=owner(self.hostname, self.worker_pid), handed_on=handed_on)
         except StoreError:
             log.warning("lease not freed, left to the sweep", task_id=self.id)
 

@@ -4,20 +4,19 @@ Statuses and headers: GitHub's REST documentation, "Apps: installations" and "Ra
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from worker.failures.model import Category, Failure
+from worker.failures.retry_after import retry_after
 
 SECONDARY_WAIT = 60.0
 """Seconds to wait when a secondary rate limit names none (GitHub: "wait for at least one minute")."""
 RETRY_AFTER_LIMIT = 86_400.0
-"""Seconds; a longer Retry-After is a mistake or an attack."""
+"""Seconds; a longer wait is a mistake or an attack."""
 TEXT_LIMIT = 2048
 """Characters of an error body that are kept as private text."""
 
@@ -52,12 +51,13 @@ def failure(stage: str, category: Category, reason: str, **facts: Any) -> Failur
 def refusal(stage: str, answer: Answer, now: float) -> Failure:
     """What an answer other than success means, at ``now`` (seconds since 1970)."""
     text = answer.body.decode(errors="replace")[:TEXT_LIMIT]
-    wait = rate_limit_wait(answer, text, now)
-    if wait is not None:
+    asked = retry_after(answer.headers, now=now)
+    wait = None if asked is None else min(asked, RETRY_AFTER_LIMIT)
+    if _is_rate_limit(answer, text, wait):
         category, reason = Category.RATE_LIMITED, "rate_limit"
+        wait = SECONDARY_WAIT if wait is None else wait
     else:
         category, reason = _judge(answer.status, text.lower())
-        wait = _seconds(answer.headers.get("retry-after", ""), now)
     # A success whose body makes no sense may still hold a token.
     private = "" if answer.status < 300 else text
     return failure(stage, category, reason, http_status=answer.status, retry_after=wait, text=private)
@@ -76,38 +76,11 @@ def _judge(status: int, text: str) -> tuple[Category, str]:
     return Category.UNKNOWN, "unexpected_status"
 
 
-def rate_limit_wait(answer: Answer, text: str, now: float) -> float | None:
-    """Seconds to wait before GitHub may be asked again; ``None`` when this is no rate limit."""
+def _is_rate_limit(answer: Answer, text: str, wait: float | None) -> bool:
     if answer.status not in (403, 429):
-        return None
-    wait = _seconds(answer.headers.get("retry-after", ""), now)
+        return False
     spent = answer.headers.get("x-ratelimit-remaining", "").strip() == "0"
-    if wait is None and spent:
-        reset = _number(answer.headers.get("x-ratelimit-reset", ""))
-        wait = None if reset is None else _bounded(reset - now)
-    if wait is None and (spent or answer.status == 429 or "rate limit" in text.lower()):
-        wait = SECONDARY_WAIT
-    return wait
-
-
-def _seconds(retry_after: str, now: float) -> float | None:
-    """``Retry-After`` in seconds; it is written as a number or as a date (RFC 9110, 10.2.3)."""
-    number = _number(retry_after)
-    if number is not None:
-        return _bounded(number)
-    try:
-        date = parsedate_to_datetime(retry_after)
-    except (ValueError, OverflowError):
-        return None
-    return _bounded((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
-
-
-def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\s*[0-9]{1,12}\s*", text, re.ASCII) else None
-
-
-def _bounded(seconds: float) -> float:
-    return min(max(0.0, seconds), RETRY_AFTER_LIMIT) if math.isfinite(seconds) else RETRY_AFTER_LIMIT
+    return wait is not None or spent or answer.status == 429 or "rate limit" in text.lower()
 
 
 def read_installation(answer: Answer) -> tuple[int, bool] | None:

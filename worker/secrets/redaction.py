@@ -53,10 +53,6 @@ class Redactor:
         """``text`` with every secret masked."""
         return redact_shapes(self._redact_literals(text))
 
-    def redact_bytes(self, data: bytes) -> bytes:
-        """``data``, read as UTF-8, with every secret masked; bytes that are no UTF-8 stay as they are."""
-        return self.redact(data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
-
     def stream(self) -> RedactedStream:
         """A redaction of text that arrives in pieces; equal to :meth:`redact` of the whole.
 

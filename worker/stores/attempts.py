@@ -140,9 +140,13 @@ class AttemptStore:
         )
         return bool(ours), bool(cancelled)
 
-    def disown(self, task_id: str, *, owner: str) -> bool:
-        """Free the lease of a body whose process is dead or is being ended."""
-        return bool(self._scripts["disown"](keys=[self._record(task_id), self._index], args=[task_id, owner]))
+    def disown(self, task_id: str, *, owner: str, handed_on: bool = False) -> bool:
+        """Free the lease of a body whose process is dead or is being ended.
+
+        ``handed_on``: its worker was told to end, so that this is no death.
+        """
+        args = [task_id, owner, int(handed_on)]
+        return bool(self._scripts["disown"](keys=[self._record(task_id), self._index], args=args))
 
     def close(self, task_id: str, *, state: Terminal, payload: Any, cause: str) -> bool:
         """Close a record, if there is one, from outside its body; an outcome that is there already stays (False).

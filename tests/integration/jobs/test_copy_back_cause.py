@@ -77,7 +77,7 @@ def test_the_reference_case(made: Service, workspace, at: str):
     assert operation.stderr == f"{CAUSE}\n" * len(operation.attempts)
     assert len(operation.attempts) == 2, "an unknown failure of a step that may be repeated is met again once"
     assert operation.metadata == {"workspace_sync": {"cause": CAUSE}}
-    assert operation.status == "failed"
+    assert operation.status == "retry_exhausted"
     assert operation.command == f"sandferry recover {run_id}"
     assert nowhere(made, run_id, PRIVATE)
     assert nowhere(made, run_id, "secret-project")

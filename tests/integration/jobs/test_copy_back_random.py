@@ -52,7 +52,8 @@ class Model:
                 self._script(what, name, value)
             case "remove":
                 self._forget(name)
-                self.lines.append(f'{word("p", name)}; rm -rf -- "./$p"')
+                # Above it there may be a link that leads to itself.
+                self.lines.append(f'{word("p", name)}; rm -rf -- "./$p" || [ ! -e "./$p" ]')
             case "rename":
                 self._rename(name, value)
             case "commit":

@@ -6,6 +6,7 @@ import time
 from tests.rig.retrying_rig import Rig, alive
 from tests.rig.waiting import until
 from tests.rig.worker_process import WorkerProcess
+from worker.retrying.task import MAX_DEATHS
 
 
 def ended(worker: WorkerProcess, children: list[int], seconds: float = 25.0) -> int:
@@ -77,6 +78,20 @@ def test_cold_shutdown_hands_the_body_on(rig: Rig):
     rig.attempts.cancel(sent.run_id)
     assert rig.failure(sent)["code"] == "cancelled"
     assert len(rig.starts(sent)) == 2
+
+
+def test_cold_shutdowns_are_no_deaths(rig: Rig):
+    sent = rig.send("sleep:60")
+    for number in range(1, MAX_DEATHS + 1):
+        worker = rig.worker(f"w{number}", concurrency=1, env={"SANDFERRY_SOFT_SHUTDOWN": "0.2"})
+        rig.wait_starts(sent, number)
+        children = worker.children()
+        worker.signal(signal.SIGQUIT)
+        ended(worker, children)
+    rig.worker("last", concurrency=1)
+    starts = rig.wait_starts(sent, MAX_DEATHS + 1)
+    assert [start["attempt"] for start in starts] == [1, 1, 1, 1]
+    assert (rig.record(sent).state, rig.record(sent).deaths) == ("running", 0)
 
 
 def test_a_waiting_retry_survives_a_cold_shutdown(rig: Rig):

@@ -16,7 +16,6 @@ from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.docker.container import CAPABILITIES, container_name
 from worker.sandboxes.docker.provider import DockerProvider
-from worker.sandboxes.preflight import require_git
 
 pytestmark = pytest.mark.docker
 
@@ -103,7 +102,7 @@ class TestAmbiguousCreate:
         with pytest.raises(OperationFailed) as failed:
             provider.create(Spec(), labels, deadline=soon())
         failure = failed.value.failure
-        assert (failure.category, failure.reason, failure.http_status) == (Category.NOT_FOUND, "image_not_found", 404)
+        assert (failure.category, failure.reason, failure.http_status) == (Category.NOT_FOUND, "image_missing", 404)
         assert "absent" not in str(failed.value)
 
     def test_an_image_that_settings_allow(self, docker_engine, git_image, busybox_image, labels):
@@ -303,32 +302,6 @@ class TestImageUser:
         finally:
             release_all(provider, labels)
             api.remove_image("sandferry-test-user:bare", force=True)
-
-
-class TestPreflight:
-    def test_git_that_is_recent(self, made):
-        assert require_git(made, soon()) >= (2, 37)
-
-    def test_git_that_is_too_old(self, made):
-        with pytest.raises(OperationFailed) as failed:
-            require_git(made, soon(), minimum=(9, 0))
-        failure = failed.value.failure
-        assert (failure.category, failure.reason, failure.stage) == (
-            Category.INVALID_REQUEST,
-            "git_too_old",
-            "preflight",
-        )
-
-    def test_no_git(self, docker_engine, busybox_image, labels):
-        provider = DockerProvider(docker_settings(docker_engine, busybox_image))
-        sandbox = provider.create(Spec(), labels, deadline=soon())
-        try:
-            with pytest.raises(OperationFailed) as failed:
-                require_git(sandbox, soon())
-        finally:
-            release_all(provider, labels)
-        failure = failed.value.failure
-        assert (failure.category, failure.reason) == (Category.INVALID_REQUEST, "git_missing")
 
 
 class TestUnreachable:

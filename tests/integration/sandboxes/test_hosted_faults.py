@@ -17,7 +17,6 @@ from worker.failures.classify import classify
 from worker.failures.model import Category, EndedBy, OperationFailed
 from worker.sandboxes.base import Spec
 from worker.sandboxes.deadline import Deadline
-from worker.sandboxes.preflight import require_git
 
 COMMAND = {"path": r"process/execute$|Process/Start$"}
 FILES = {"path": r"/files"}
@@ -267,11 +266,3 @@ def _stalled(request, proceed):
         time.sleep(4)
 
     return faults.Reply(reply.status, pieces(), reply.headers)
-
-
-class TestCases:
-    def test_an_image_without_git_says_so_before_the_clone(self, hosted_provider, labels):
-        sandbox = hosted_provider.create(Spec(env={"PATH": "/no/such"}), labels, deadline=soon())
-        with pytest.raises(OperationFailed) as failed:
-            require_git(sandbox, soon())
-        assert failed.value.failure.reason == "git_missing"

@@ -36,11 +36,27 @@ class TestWhatIsRetried:
         names = "transient_network transient_server rate_limited token_replication operation_in_progress"
         assert set(names.split()) == RETRIED
 
-    def test_unknown_is_tried_again_once(self):
-        what = failure(Category.UNKNOWN, idempotent=True)
-        assert judge(what, attempt=1).retry
-        assert not judge(what, attempt=2).retry
-        assert not judge(what, attempt=2).exhausted
+    @pytest.mark.parametrize(
+        ("schedule", "idempotent", "attempt", "met", "expected"),
+        [
+            (CLONE, True, 1, None, (3.0, False)),
+            (CLONE, True, 2, None, (None, True)),
+            (CLONE, True, 3, None, (None, True)),
+            (COPY_BACK, True, 1, 0, (5.0, False)),
+            (COPY_BACK, True, 2, 1, (None, True)),
+            (COPY_BACK, True, 3, 0, (None, True)),
+            (DISPATCH_STEP, True, 1, None, (2.0, False)),
+            (DISPATCH_STEP, True, 2, None, (None, True)),
+            (CLONE, False, 1, None, (None, False)),
+            (CLONE, False, 2, None, (None, False)),
+            (CLONE, False, 3, None, (None, False)),
+        ],
+    )
+    def test_unknown_is_tried_again_once(self, schedule, idempotent, attempt, met, expected):
+        what = failure(Category.UNKNOWN, idempotent=idempotent)
+        verdict = judge(what, schedule=schedule, attempt=attempt, met=met)
+        assert (verdict.countdown, verdict.exhausted) == expected
+        assert verdict.retry is (verdict.countdown is not None)
 
     def test_an_unfinished_merge_does_not_end_by_waiting(self):
         assert judge(failure(text="fatal: Exiting because of unfinished merge.")).retry is False

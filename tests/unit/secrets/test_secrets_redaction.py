@@ -111,9 +111,6 @@ class TestForms:
     def test_overlapping_secrets_leave_no_rest(self):
         assert Redactor(["abcdefgh", "efghijkl"]).redact("xabcdefghijklx") == "x***x"
 
-    def test_bytes_keep_what_is_no_text(self):
-        assert Redactor([TOK]).redact_bytes(b"\xff\x00" + TOK.encode() + b"\xfe") == b"\xff\x00***\xfe"
-
     def test_a_redactor_is_not_pickled_and_shows_nothing(self):
         redactor = Redactor([TOK])
         assert TOK not in repr(redactor)

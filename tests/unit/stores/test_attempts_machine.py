@@ -1,7 +1,7 @@
 """The attempt record against a model, on the real scripts.
 
 The model's promises: at most one live owner; the attempt never decreases; a terminal outcome never changes;
-the fence strictly grows with every body; deaths count bodies that ended without a word.
+the fence strictly grows with every body; deaths count bodies that ended without a word of theirs or their worker's.
 """
 
 import json
@@ -36,6 +36,7 @@ class Machine(RuleBasedStateMachine):
         self.state, self.attempt, self.fence, self.deaths = "", 0, 0, 0
         self.owner: str | None = None
         self.lapsed = False
+        self.handed_on = False
         self.due = False  # for the sweep: lapsed, and not put off yet
         self.cancelled = False
         self.outcome: object = None
@@ -64,13 +65,13 @@ class Machine(RuleBasedStateMachine):
             assert reply == Turned(why="busy", state="running", payload=None)
         else:
             assert isinstance(reply, Begun)
-            self.deaths += self.state == "running"
+            self.deaths += self.state == "running" and not self.handed_on
             assert reply.fence > self.fence
             assert (reply.deaths, reply.cancelled) == (self.deaths, self.cancelled)
             self.carry = carry or self.carry
             assert reply.carry == self.carry
             self.state, self.attempt, self.fence, self.lapsed = "running", attempt, reply.fence, False
-            self.due = False
+            self.due = self.handed_on = False
             self.owner = delivery
             self.bodies.append((delivery, attempt, reply.fence))
 
@@ -83,7 +84,7 @@ class Machine(RuleBasedStateMachine):
         assert isinstance(reply, Begun)
         assert reply.fence > self.fence
         assert reply.deaths == self.deaths
-        self.fence, self.lapsed, self.due = reply.fence, False, False
+        self.fence, self.lapsed, self.due, self.handed_on = reply.fence, False, False, False
         self.bodies.append((self.owner, self.attempt, reply.fence))
 
     @precondition(lambda self: self.bodies)
@@ -128,13 +129,15 @@ class Machine(RuleBasedStateMachine):
         self.client.zadd("m:leases", {TASK: 1})
         self.lapsed = self.due = True
 
-    @rule(right=st.booleans())
-    def a_process_dies(self, right: bool) -> None:
+    @rule(right=st.booleans(), handed_on=st.booleans())
+    def a_process_ends(self, right: bool, handed_on: bool) -> None:
+        """It died, or was ended because its worker was told to end; of that one both may be said, in any order."""
         owner = f"w/{self.owner}" if right else "w/other"
-        freed = self.store.disown(TASK, owner=owner)
+        freed = self.store.disown(TASK, owner=owner, handed_on=handed_on)
         assert freed == (self.state == "running" and right)
         if freed:
             self.lapsed = self.due = True
+            self.handed_on = self.handed_on or handed_on
             self.fence += 1
 
     @rule(state=st.sampled_from(["failed", "cancelled"]))
@@ -243,6 +246,37 @@ class TestTime:
         store._client.pexpire(f"m:attempt:{TASK}", 1000)
         store.end_terminal(TASK, attempt=1, fence=begun.fence, state="failed", payload={}, cause="", spent=0)
         assert 3_590_000 < store._client.pttl(f"m:attempt:{TASK}") <= 3_600_000
+
+
+class TestDeaths:
+    @pytest.mark.parametrize(
+        ("ends", "deaths"),
+        [
+            (["dies", "dies", "dies"], 3),
+            (["handed on", "handed on", "handed on"], 0),
+            (["dies", "handed on", "dies"], 2),
+            (["lapses", "handed on", "lapses"], 2),
+            (["handed on, then seen dead", "dies"], 1),
+            (["seen dead, then handed on", "lapses"], 1),
+        ],
+    )
+    def test_what_its_worker_hands_on_did_not_die(self, store: AttemptStore, ends: list[str], deaths: int):
+        begin(store)
+        for number, end in enumerate(ends):
+            if end == "lapses":
+                store._client.hset(f"m:attempt:{TASK}", "lease_until", 1)
+            for word in end.split(", then ") if end != "lapses" else ():
+                assert store.disown(TASK, owner="w/1", handed_on=word == "handed on") is True
+            begun = begin(store, delivery=f"e{number}")
+        assert begun.deaths == deaths
+
+    def test_the_time_of_what_is_handed_on_counts(self, store: AttemptStore):
+        begun = begin(store)
+        store._client.hset(f"m:attempt:{TASK}", "started_at", int(begun.now * 1000) - 9000)
+        store.disown(TASK, owner="w/1", handed_on=True)
+        second = begin(store, delivery="e")
+        assert 9.0 <= second.spent < 10.0
+        assert second.deaths == 0
 
 
 class TestLostRecord:

@@ -37,7 +37,7 @@ class Creation:
     def run(self) -> str:
         """The id of the started container.
 
-        :raises OperationFailed: the image is absent (``image_not_found``), or another's container has the name.
+        :raises OperationFailed: the image is absent (``image_missing``), or another's container has the name.
         """
         container = self._adopted() or self._made()
         try:
@@ -73,7 +73,7 @@ class Creation:
         try:
             made: dict[str, Any] = self._engine.create_container_from_config(self._config, self._name)
         except ImageNotFound as exc:
-            raise failure("create", Category.NOT_FOUND, "image_not_found", exc) from exc
+            raise failure("create", Category.NOT_FOUND, "image_missing", exc) from exc
         except APIError as exc:
             # The name is taken: our own lost create came late, or another worker makes the same sandbox.
             if exc.status_code == 409 and (found := self._found()):

@@ -47,7 +47,7 @@ class DockerProvider:
         """See :meth:`worker.sandboxes.base.Provider.create`.
 
         :raises InvalidRequest: settings do not allow the image (``image_not_allowed``).
-        :raises OperationFailed: the engine has no such image (``image_not_found``).
+        :raises OperationFailed: the engine has no such image (``image_missing``).
         """
         require_complete(labels)
         allowed_image(spec, self._settings)
