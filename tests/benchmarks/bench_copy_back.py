@@ -116,9 +116,9 @@ class Yard:
         subprocess.run(["rm", "-rf", str(self.made.home / "artifacts")], check=True)
 
     def docker_cp(self, workspace: dict[str, Any]) -> None:
-        """The files alone: not even `.git`."""
+        """The workspace: its files, and its commits, branches and stashes in `.git`."""
         with tempfile.TemporaryDirectory() as target:
-            place = f"{self.sandbox.id}:{workspace['path']}/data"
+            place = f"{self.sandbox.id}:{workspace['path']}"
             subprocess.run(["docker", "-H", self.engine, "cp", "-q", place, target], check=True)
 
     def tar(self, workspace: dict[str, Any]) -> None:

@@ -60,13 +60,14 @@ class ArtifactStore:
         listed = {name: {"bytes": size, "sha256": digest} for name, (size, digest) in sums.items()}
         text = json.dumps({**manifest, "files": listed}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
         digest = hashlib.sha256(text).hexdigest()
-        if not self._fs.exists(self._key(digest, MANIFEST)):
+        if self._fs.exists(self._key(digest, MANIFEST)):
+            self.verify(digest)
+        else:
             self._fs.makedirs(self._key(digest), exist_ok=True)
             for name, path in files.items():
                 with path.open("rb") as source:
                     self._write(digest, name, source, sums[name])
             self._write(digest, MANIFEST, io.BytesIO(text), (len(text), digest))
-        self.verify(digest)
         return Artifact(self.name, digest, sum(size for size, _ in sums.values()) + len(text))
 
     def manifest(self, digest: str) -> dict[str, Any]:

@@ -98,7 +98,7 @@ capture_all() {
 # Lists with bounds; what passes the bound is counted.
 write_lists() {
     where='' empty=0
-    : >"$own/out/empty.z" && : >"$own/out/omitted.z" || broke sh 1
+    { : >"$own/out/empty.z" && : >"$own/out/omitted.z"; } || broke sh 1
     if [ -s "$own/empty" ]; then
         awk -v most="$most_empty" 'NR > most' "$own/empty" | omit empty_directory
         awk -v most="$most_empty" 'NR <= most' "$own/empty" | zeros >"$own/out/empty.z" || broke sh $?
