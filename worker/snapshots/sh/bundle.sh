@@ -48,35 +48,43 @@ write_bundle() {
     # already is sent when it is an old side, so that the worker can tell what changed. No deltas are looked for:
     # that would take far longer than sending what they save, and the same objects always make the same pack.
     { said=$(git rev-list --objects --stdin <"$own/specs" 2>&1 >"$own/objects" 3>&-) || return; }
-    old_sides >>"$own/objects" || return
+    add_old_sides || return
     choose_compression
     said=$(git pack-objects -q --window=0 --compression="$level" --delta-base-offset --stdout \
         <"$own/objects" 2>&1 >>"$1" 3>&-)
 }
 
-# The trees and files that the change replaces, as ids: the tree it is counted from, and all that is gone from it;
-# no files if these are more than 64 MiB together. What a partial clone never had is no part of them.
-old_sides() {
-    [ "$baseline" != none ] || return 0
-    said=$(git diff-tree -r -t --raw --no-renames --no-abbrev "$baseline" "$tree" 2>&1 >"$own/raw" 3>&-) || return
-    awk -v id="$baseline" 'BEGIN { print id } $1 != ":160000" && $1 != ":000000" { print $3 }' "$own/raw" |
-        git cat-file --batch-check | awk '
-        $2 == "blob" { files[$1]; bytes += $3; next }
-        $2 != "missing" { print $1 }
-        END { if (bytes <= 67108864) for (id in files) print id }' | sort
+# Adds to $own/objects the trees and files that the change replaces: the tree it is counted from, and all that is gone
+# from it; no files if these are more than 64 MiB together. What a partial clone never had is no part of them.
+# Leaves in $own/names the ids of new files, one for each 512 KiB there are, at most 32, spread evenly.
+add_old_sides() {
+    : >"$own/raw" && : >"$own/names"
+    [ "$baseline" = none ] ||
+        said=$(git diff-tree -r -t --raw --no-renames --no-abbrev "$baseline" "$tree" 2>&1 >"$own/raw" 3>&-) || return
+    awk -v baseline="$baseline" '
+        /^:/ { if ($1 != ":160000" && $1 != ":000000") print $3 " old"; next }
+        { print $1 " new" }
+        END { if (baseline != "none") print baseline " old" }' "$own/objects" "$own/raw" |
+        git cat-file --batch-check='%(objecttype) %(objectname) %(objectsize) %(rest)' >"$own/sizes" || return
+    SAMPLES=$own/names awk '
+        $1 == "blob" && $4 == "old" { old[o++] = $2; replaced += $3; next }
+        $1 == "blob" { id[n++] = $2; bytes += $3; next }
+        $4 == "old" { print $2 }
+        END { if (replaced <= 67108864) for (i = 0; i < o; i++) if (!seen[old[i]]++) print old[i]
+              most = int(bytes / 524288); if (most > 32) most = 32
+              for (i = 0; most && i < n; i += int(n / most) + 1) print id[i] >ENVIRON["SAMPLES"] }' \
+        "$own/sizes" >>"$own/objects"
 }
 
-# Sets $level: 0 if what is to be sent, being more than 512 KiB, would hardly get smaller, which takes a second for
-# 30 MB to find out; else zlib's fastest. Tried are the first 64 KiB of a file for each 512 KiB, at most 32, spread
-# evenly.
+# Sets $level: 0 if the beginnings of the files $own/names would hardly get smaller, which takes a second for 30 MB to
+# find out; else zlib's fastest. Of a few files the first ones stand for all: starting programs takes longer.
 choose_compression() {
-    level=1
-    cut -d ' ' -f 1 "$own/objects" | git cat-file --batch-check | awk '
-        $2 == "blob" { id[n++] = $1; bytes += $3 }
-        END { most = int(bytes / 524288); if (most > 32) most = 32
-              for (i = 0; most && i < n; i += int(n / most) + 1) print id[i] }' >"$own/names"
-    [ -s "$own/names" ] || return 0
-    while read -r id; do git cat-file blob "$id" | head -c 65536; done <"$own/names" >"$own/sample"
+    level=1 count=0
+    while read -r id; do count=$((count + 1)); done <"$own/names"
+    [ "$count" -gt 0 ] || return 0
+    if [ "$count" -le 8 ]; then git cat-file --batch <"$own/names" | head -c $((count * 65536))
+    else while read -r id; do git cat-file blob "$id" | head -c 65536; done <"$own/names"
+    fi >"$own/sample"
     id=$(git -c core.looseCompression=1 hash-object -w --no-filters -- "$own/sample") || return 0
     echo "$id" | git cat-file --batch-check='%(objectsize) %(objectsize:disk)' >"$own/answer"
     read -r whole packed <"$own/answer" || return 0

@@ -30,9 +30,8 @@ enter() {
 # $directory is ours: $own in it for our work, `out` for what is captured.
 make_own() {
     [ -d "$home" ] || ask /dev/null mkdir -p -- "$home" || broke mkdir $?
-    ask /dev/null mkdir -- "$home/$key.$nonce" || broke mkdir $?
     directory=$home/$key.$nonce own=$home/$key.$nonce/work
-    ask /dev/null mkdir -- "$own" "$own/out" || broke mkdir $?
+    ask /dev/null mkdir -- "$directory" "$own" "$own/out" || broke mkdir $?
     : >"$own/omitted" && : >"$own/empty" && : >"$own/queue" && : >"$own/parts"
 }
 
@@ -128,7 +127,7 @@ hand_over() {
     printf '%s\n' "$sizes" | while read -r size name; do
         case $name in
             capture.txt | total) ;;
-            *) printf 'file %s %s\n' "$name" "$size" && cat -- "$name" ;;
+            *) printf 'file %s %s\n' "$name" "$size" && { [ "$size" -eq 0 ] || cat -- "$name"; } ;;
         esac
     done
 }

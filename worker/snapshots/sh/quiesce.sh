@@ -68,6 +68,7 @@ sweep() {
         [ "$old" != "$directory" ] || continue
         [ ! -d "$old" ] || { wake "$old" && rm -rf -- "$old"; }
     done
+    [ "$(echo "$home"/*)" != "$directory" ] || return 0
     find "$home/." ! -name . -prune -type d -mtime +0 -print0 | lines >"$own/old"
     while IFS= read -r old; do wake "$old" && rm -rf -- "$old"; done <"$own/old"
 }

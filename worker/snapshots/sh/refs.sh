@@ -7,27 +7,29 @@ choose_tips() {
     : >"$own/tips"
     stashed=no
     [ -s "$GIT_DIR/packed-refs" ] || return 0
-    beyond_base >"$own/beyond"
+    beyond_base
     [ "$base" = none ] || ! grep -q ' refs/tags/' "$GIT_DIR/packed-refs" || tags_of_our_time >>"$own/beyond"
-    awk -v branch="$branch" '
+    : >"$own/names"
+    OTHERS=$own/names awk -v branch="$branch" '
         function tip(id, name) { if (!seen[id, name]++) print id " " substr(name, 6) }
         NF == 2 && $2 == branch { tip($1, $2) }
+        NF > 2 && $NF !~ /^refs\/(heads\/|tags\/|remotes\/|stash$)/ { print $NF >ENVIRON["OTHERS"] }
         NF < 3 || $NF !~ /^refs\/(heads|tags)\// { next }
         $1 == "commit" || $1 == "tagged" { tip($2, $3) }
         $1 == "tag" && $2 == "commit" { tip($3, $4) }' "$GIT_DIR/packed-refs" "$own/beyond" >"$own/tips"
     stashes >>"$own/tips"
-    awk '$NF !~ /^refs\/(heads\/|tags\/|remotes\/|stash$)/ { print $NF }' "$own/beyond" | omit other_ref
+    omit other_ref <"$own/names"
 }
 
-# Lines "<type> [<type of what it tags>] <id> <name>" of the refs that the base does not reach; of all, if a damaged
-# history hides which those are, and then the names of all.
+# Lines "<type> [<type of what it tags>] <id> <name>" into $own/beyond, of the refs that the base does not reach; of
+# all, if a damaged history hides which those are, and then the names of all.
 beyond_base() {
     fields='%(objecttype) %(*objecttype) %(objectname) %(refname)'
-    [ "$base" = none ] || ! git for-each-ref --no-merged="$base" --format="$fields" >"$own/answer" || {
-        cat -- "$own/answer" && return
-    }
-    git for-each-ref --format="$fields" refs/heads refs/tags
-    git for-each-ref --format='any - %(refname)'
+    [ "$base" = none ] || ! git for-each-ref --no-merged="$base" --format="$fields" >"$own/beyond" || return 0
+    {
+        git for-each-ref --format="$fields" refs/heads refs/tags
+        git for-each-ref --format='any - %(refname)'
+    } >"$own/beyond"
 }
 
 # Lines "tagged <id> <name>": annotated tags on what the base reaches, if they are no older than the base: those

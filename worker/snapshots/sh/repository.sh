@@ -76,9 +76,12 @@ borrow_refs() {
     [ -n "$theirs" ] || return 0
     ask "$GIT_DIR/packed-refs" git --git-dir="$theirs" for-each-ref --format='%(objectname) %(refname)' || broke git $?
     [ -z "$said" ] || printf '%s\n' "$said" | sed -n 's/^warning: ignoring broken ref //p' | omit missing_object
-    ask "$own/answer" git --git-dir="$theirs" symbolic-ref -q HEAD && IFS= read -r branch <"$own/answer"
-    ask "$own/answer" git --git-dir="$theirs" rev-parse -q --verify HEAD || return 0
-    IFS= read -r head <"$own/answer"
+    if ! ask "$own/answer" git --git-dir="$theirs" rev-parse -q HEAD --symbolic-full-name HEAD; then
+        ask "$own/answer" git --git-dir="$theirs" symbolic-ref -q HEAD && IFS= read -r branch <"$own/answer"
+        return 0
+    fi
+    { IFS= read -r head && IFS= read -r branch; } <"$own/answer" || broke git 0 malformed_answer
+    [ "$branch" != HEAD ] || branch=none
     [ "$head" = "$base" ] || ask /dev/null git cat-file -e "$head^{commit}" || { echo HEAD | omit missing_object && head=none; }
 }
 

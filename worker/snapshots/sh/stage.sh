@@ -8,12 +8,14 @@ load_index() {
         [ "$head" = none ] || ask /dev/null git read-tree "$head" || broke git $?
         ask "$own/index" git ls-files -v --stage || broke git $?
     fi
+    unmerged=no gitlinks=no
+    grep -q -e '^[a-z]' -e '^. 160000 ' -e '^. [0-9]* [0-9a-f]* [123]' "$own/index" || return 0
+    ! grep -q '^. [0-9]* [0-9a-f]* [123]' "$own/index" || unmerged=yes
+    ! grep -q '^. 160000 ' "$own/index" || gitlinks=yes
     if grep -q '^[a-z]' "$own/index"; then
         git ls-files -z >"$own/names" || broke git $?
         said=$(git update-index -z --no-assume-unchanged --stdin <"$own/names" 2>&1 3>&-) || broke git $?
     fi
-    unmerged=no
-    ! grep -q '^. [0-9]* [0-9a-f]* [123]' "$own/index" || unmerged=yes
 }
 
 # Submodules: one that is checked out is its HEAD, one that is not is what the index says. git itself would run
@@ -21,7 +23,7 @@ load_index() {
 # no repository any more is its files. Leaves names in $own/apart; those checked out in $own/submodules too.
 place_gitlinks() {
     : >"$own/apart" && : >"$own/submodules"
-    grep -q '^. 160000 ' "$own/index" || return 0
+    [ "$gitlinks" = yes ] || return 0
     git ls-files --stage -z | tr '\n\0' '\0\n' | sed -n '/^160000 /p' | tr '\n\0' '\0\n' | lines >"$own/gitlinks"
     while IFS= read -r entry; do
         path=${entry#*	} commit=${entry#160000 }
@@ -78,7 +80,8 @@ write_specs() {
     {
         printf ':/\0'
         apart_from_nested
-        cat -- "$own/apart" >"$own/names"
+        : >"$own/names"
+        [ ! -s "$own/apart" ] || cat -- "$own/apart" >"$own/names"
         [ "$tries" -gt 1 ] || cat -- "$own/vanished" >>"$own/names"
         [ ! -s "$own/names" ] || sed 's/^/:(exclude,top,literal)/' "$own/names" | zeros
         [ ! -s "$own/excludes" ] || cat -- "$own/excludes"
