@@ -270,6 +270,20 @@ def test_a_cancelled_run_ends_its_tool(made: Service, counter: Counter):
     until(lambda: sleepers() == [], seconds=10, what="no process of the tool is left")
 
 
+def test_a_cancelled_run_ends_a_tool_that_another_body_started(made: Service, counter: Counter):
+    wanted = counted(made, counter, after="sleep 60")
+    sent = dispatch(made, wanted)
+    begun(wanted, counter)
+    os.kill(body_of(made, sent), signal.SIGKILL)
+    until(lambda: "tool.dispatch.waiting" in names(made, wanted), what="another body waits for the tool")
+
+    made.services.attempts.cancel(wanted["run_id"])
+    outcome = made.outcome(sent)
+
+    assert outcome.payload["code"] == "cancelled"
+    until(lambda: sleepers() == [], seconds=10, what="no process of the tool is left")
+
+
 def sleepers() -> list[int]:
     return [
         process.pid
