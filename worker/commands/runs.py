@@ -48,7 +48,7 @@ def list_(
     failed: Annotated[bool, typer.Option("--failed", help="Only runs with a job that failed for good.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the runs heard of last, with their last event; of failed ones, the cause."""
+    """List the runs heard of last, with their last event and, if that is a failure, its cause."""
     from worker.retrying.services import services  # noqa: PLC0415 - reads the settings
 
     store = services().events
@@ -56,11 +56,10 @@ def list_(
     for run_id, at, event in rows:
         name, cause = (event.name, event.data.get("cause") or "") if event else ("", "")
         if as_json:
-            row = {"run_id": run_id, "last_event_at": at, "last_event": name}
-            typer.echo(json.dumps(row | {"cause": cause} if failed else row))
+            typer.echo(json.dumps({"run_id": run_id, "last_event_at": at, "last_event": name, "cause": cause}))
         else:
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
-            typer.echo(f"{when}Z  {run_id}  {name}  {cause if failed else ''}".rstrip())
+            typer.echo(f"{when}Z  {run_id}  {name}  {cause}".rstrip())
 
 
 Row = tuple[str, float, Event | None]
