@@ -20,7 +20,7 @@ demo: $(RUN) ## Show a clone, a copy-back and managed tools on real parts, with 
 	@$(BIN)/sandferry demo
 
 start: $(STAMP) ## Run the whole service here, with an embedded Valkey, until Ctrl-C (docs/operations.md)
-	@PATH="$(CURDIR)/$(BIN):$$PATH" honcho start
+	@PATH="$(CURDIR)/$(BIN):$$PATH" exec honcho start
 
 test: $(STAMP) ## Run the tests; those that need Docker are skipped where there is no engine (not in CI)
 	@echo "==> running the tests ($(or $(TESTS),about ten minutes on two cores); Docker ones need an engine, see docs/development.md)"
