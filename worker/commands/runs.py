@@ -33,6 +33,8 @@ def show(
     if not events and not follow:
         typer.echo("no such run, or its events have expired", err=True)
         raise typer.Exit(1)
+    if not events:
+        typer.echo("nothing of this run yet: waiting (Ctrl-C ends it)", err=True)
     start = events[0].time if events else time.time()
     for event in events:
         typer.echo(to_json(event) if as_json else line(event, start))
