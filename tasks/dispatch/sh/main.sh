@@ -8,9 +8,11 @@ look() {
     case $sf_owner in
         '')
             sf_state=nothing
-            [ -f "$sf_work/input" ] || return 0
-            ln -s void "$sf_claim" 2>/dev/null && sf_state=void && settle "$sf_place" && return 0
-            look
+            if [ -f "$sf_work/input" ]; then
+                sf_state=dead # unless it can be closed; one that was begun and lost its claim cannot
+                [ -L "$sf_work/tool" ] || [ -e "$sf_work/out" ] || void
+            fi
+            [ "$sf_state" = void ] || [ ! -L "$sf_claim" ] || look # begun meanwhile, over perhaps
             ;;
         void) sf_state=void ;;
         "$sf_nonce":*)
@@ -23,6 +25,11 @@ look() {
             ;;
         *) sf_state=foreign ;;
     esac
+}
+
+# void: nobody has claimed the call; closes it.
+void() {
+    ln -s void "$sf_claim" 2>/dev/null && sf_state=void && settle "$sf_place"
 }
 
 # find_claim: without the ledger nobody knows the nonce; any claim of this call is one.

@@ -99,6 +99,23 @@ def test_a_look_closes_a_staged_call_that_was_not_begun(box: Box):
     assert (box.root / "ran").exists()
 
 
+def test_a_claim_that_was_taken_away_is_no_proof_that_nothing_ran(box: Box):
+    take = "rm ../call/claim.1; echo >>count"
+    fixed = (f"{box.root}/package", EMPTY, "no", "no", f"{box.root}/package", "5", "100", "50")
+    script = f"cd {box.root}/package && {take}; touch ../begun; while [ -e ../begun ]; do sleep 0.05; done"
+    argv = launcher.command("run", f"{box.root}/call", NONCE, 1, *fixed, "sh", "-c", script)
+    env = {"PATH": os.environ["PATH"], "SANDFERRY_INPUT": "{}"}
+    running = subprocess.Popen([*box.shell, *argv[1:]], env=env, stdout=subprocess.PIPE)
+    until((box.root / "begun").exists, what="the tool has taken its claim away")
+
+    assert box.ask("look").state == "dead"
+
+    (box.root / "begun").unlink()
+    assert launcher.read_answer(running.communicate(timeout=20)[0]).state in {"dead", "nothing"}
+    assert box.ask("look").state in {"dead", "nothing"}
+    assert (box.root / "package/count").read_text() == "\n"
+
+
 def test_a_look_at_nothing_closes_nothing(box: Box):
     assert box.ask("look").state == "nothing"
     assert box.call("run", "true").state == "receipt"
