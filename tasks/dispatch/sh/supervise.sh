@@ -63,7 +63,7 @@ supervise() {
     rm -f -- "out.$$" "err.$$"
     receipt "$sf_code"
     rm -f -- input # nobody asks for it any more, and it may be confidential
-    forget
+    forget & # nobody waits for it
 }
 
 # receipt CODE: how the tool ended. One step, as the claim.

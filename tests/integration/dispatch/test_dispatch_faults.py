@@ -55,7 +55,10 @@ def launchers(made: Service, mode: str) -> list[psutil.Process]:
 
 def kill_the_call(made: Service) -> None:
     """Every process of a call at once, as a machine that is restarted would."""
-    tools = [child for process in launchers(made, "supervise") for child in process.children(recursive=True)]
+    tools = []
+    for process in launchers(made, "supervise"):
+        with contextlib.suppress(psutil.NoSuchProcess):  # that of an earlier call, which ends just now
+            tools += process.children(recursive=True)
     for process in [*launchers(made, "supervise"), *tools, *launchers(made, "run"), *launchers(made, "timer")]:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
