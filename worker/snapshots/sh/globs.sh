@@ -21,8 +21,7 @@ take_in() {
     sed 's|^|./|' "$own/wanted" | zeros | xargs -0 sh -c "$oversize" sh "$cap" | lines | sed 's|^\./||' >"$own/names"
     omit too_large <"$own/names"
     minus "$own/names" <"$own/wanted" | sed 's/^/:(top,literal)/' | zeros >"$own/specs"
-    code=0
-    ask /dev/null git add -f --sparse --ignore-errors --pathspec-from-file="$own/specs" --pathspec-file-nul || code=$?
+    add -f
     [ "$code" -le 1 ] || broke git "$code"
     [ "$code" -eq 0 ] || partial=yes
 }

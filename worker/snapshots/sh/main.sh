@@ -70,6 +70,16 @@ find_lender() {
     done
 }
 
+# Work trees of the repository that lie elsewhere: their branches are here, what is not committed in them is not.
+report_worktrees() {
+    [ -n "$common" ] || return 0
+    for pointer in "$common"/worktrees/*/gitdir; do
+        [ -f "$pointer" ] && IFS= read -r place <"$pointer" || continue
+        place=$(cd -P -- "${pointer%/*}" && cd -P -- "${place%/.git}" && printf '%s' "$PWD") || continue
+        case $place/ in "$top"/*) ;; *) printf '%s\0' "$place" ;; esac
+    done | lines | omit outside
+}
+
 # Beside the repository, where an agent starts: what lies there is in no part. A link to a part is.
 report_siblings() {
     beside=$(cd -P -- "$root_1" && printf '%s' "$PWD") || return 0
@@ -84,6 +94,7 @@ report_siblings() {
 capture_all() {
     number=0 queued=1 ignored=0 where=
     capture_part repository
+    report_worktrees
     report_siblings
     next=1
     [ -s "$own/queue" ] || return 0

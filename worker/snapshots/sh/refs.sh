@@ -16,7 +16,7 @@ choose_tips() {
         NF > 2 && $NF !~ /^refs\/(heads\/|tags\/|remotes\/|stash$)/ { print $NF >ENVIRON["OTHERS"] }
         NF < 3 || $NF !~ /^refs\/(heads|tags)\// { next }
         $1 == "commit" || $1 == "tagged" { tip($2, $3) }
-        $1 == "tag" && $2 == "commit" { tip($3, $4) }' "$GIT_DIR/packed-refs" "$own/beyond" >"$own/tips"
+        $1 == "tag" && ($2 == "commit" || $2 == "tag") { tip($3, $4) }' "$GIT_DIR/packed-refs" "$own/beyond" >"$own/tips"
     stashes >>"$own/tips"
     omit other_ref <"$own/names"
 }

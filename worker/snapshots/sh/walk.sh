@@ -47,7 +47,7 @@ walk() {
 unignored() {
     cat >"$own/candidates"
     [ -s "$own/candidates" ] || return 0
-    zeros <"$own/candidates" | git check-ignore -z --stdin | lines >"$own/ignored"
+    zeros <"$own/candidates" | git --literal-pathspecs check-ignore -z --stdin | lines >"$own/ignored"
     minus "$own/ignored" <"$own/candidates"
 }
 
