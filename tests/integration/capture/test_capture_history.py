@@ -182,13 +182,91 @@ def test_the_agent_removed_the_repository_and_began_another(bench):
     assert result.bundles[0] < 1500
 
 
-def test_a_broken_repository_is_its_files(bench):
+@pytest.mark.parametrize(
+    ("file", "text", "head"),
+    [
+        ("HEAD", "garbage", False),
+        ("HEAD", None, False),
+        ("config", "[[[", True),
+        ("config", "[core]\nrepositoryFormatVersion = 1\n[extensions]\nfromTheFuture = 1\n", True),
+    ],
+)
+def test_a_broken_repository_is_named_and_salvaged(bench, file, text, head):
     bench.cloned()
-    (bench.path / ".git/HEAD").write_text("garbage")
+    bench.git("checkout", "-qb", "feature")
+    bench.write("g", "new\n")
+    tip = bench.commit("on a branch")
+    (bench.path / ".git" / file).unlink()
+    if text is not None:
+        (bench.path / ".git" / file).write_text(text)
     bench.write("f", "two\n")
     result = bench.capture()
-    assert result.part.kind == "directory"
-    assert result.changes() == {"f": "M"}
+    assert result.changes() == {"f": "M", "g": "A"}
+    assert result.omitted == (("broken_repository", b".git"),)
+    assert result.refs[0]["heads/feature"] == tip
+    assert result.part.head == (tip if head else None)
+
+
+@pytest.mark.parametrize("remains", ["nothing", "a file", "a link to nowhere"])
+def test_a_repository_of_which_nothing_is_left_is_named(bench, remains):
+    bench.cloned()
+    shutil.rmtree(bench.path / ".git")
+    match remains:
+        case "nothing":
+            (bench.path / ".git").mkdir()
+        case "a file":
+            bench.write(".git", "gitdir: /nowhere\n")
+        case _:
+            (bench.path / ".git").symlink_to("nowhere")
+    bench.write("f", "two\n")
+    result = bench.capture()
+    assert (result.part.kind, result.changes()) == ("directory", {"f": "M"})
+    assert result.omitted == (("broken_repository", b".git"),)
+
+
+def test_a_head_on_no_branch_takes_its_commit_along(bench):
+    bench.cloned()
+    bench.git("update-ref", "refs/work/x", "HEAD")
+    bench.git("symbolic-ref", "HEAD", "refs/work/x")
+    bench.write("f", "two\n")
+    tip = bench.commit("elsewhere")
+    result = bench.capture()
+    assert (result.part.head, result.part.branch) == (tip, False)
+    assert set(result.refs[0]) == {"snapshot", "head"}
+    assert result.omitted == (("other_ref", b"refs/work/x"),)
+
+
+def test_a_branch_whose_name_git_does_not_take_is_named(bench):
+    bench.cloned()
+    bench.git("checkout", "-qb", "feature")
+    bench.write("f", "two\n")
+    bench.commit("on a branch")
+    bench.git("checkout", "-q", "main")
+    heads = bench.path / ".git/refs/heads"
+    (heads / "feature").rename(heads / "feature (copy)")
+    omitted = dict(bench.capture().omitted)
+    assert omitted["other_ref"] == b"refs/heads/feature (copy)"
+
+
+def test_a_tag_of_a_tag_comes_along(bench):
+    bench.cloned()
+    bench.write("f", "two\n")
+    bench.commit("agent")
+    bench.git("tag", "-am", "inner", "t1")
+    bench.git("tag", "-am", "outer", "t2", "t1")
+    assert {"tags/t1", "tags/t2"} <= set(bench.capture().refs[0])
+
+
+def test_a_work_tree_elsewhere_is_named(bench):
+    bench.cloned()
+    bench.git("worktree", "add", "-q", "-b", "there", str(bench.tmp / "there"))
+    bench.git("worktree", "add", "-q", "-b", "gone", str(bench.tmp / "gone"))
+    shutil.rmtree(bench.tmp / "gone")
+    bench.git("worktree", "add", "-q", "-b", "here", "here")
+    (bench.path / "here/new").write_text("n")
+    result = bench.capture()
+    assert result.omitted == (("outside", str(bench.tmp / "there").encode()),)
+    assert result.files(result.at("here"))["new"] == b"n"
 
 
 def test_missing_objects_cost_their_ref_and_no_more(bench):
@@ -281,8 +359,9 @@ def test_what_lies_beside_the_repository_is_named(bench):
     bench.path = bench.path.rename(repos / "o/r")
     (workspace / "r").symlink_to(bench.path)
     (workspace / "notes.md").write_text("n")
+    bench.git("worktree", "add", "-q", str(workspace / "linked"))
     result = bench.capture(path=str(workspace / "r"))
-    assert result.omitted == (("outside", b"notes.md"),)
+    assert set(result.omitted) == {("outside", b"notes.md"), ("outside", b"linked")}
 
 
 def test_a_partial_clone_without_its_origin(bench):
