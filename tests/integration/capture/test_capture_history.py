@@ -236,6 +236,53 @@ def test_a_head_on_no_branch_takes_its_commit_along(bench):
     assert result.omitted == (("other_ref", b"refs/work/x"),)
 
 
+@pytest.mark.parametrize("kind", ["heads", "tags"])
+def test_a_ref_that_is_called_head(bench, kind):
+    bench.cloned()
+    bench.git("checkout", "-qb", "feature")
+    bench.git("update-ref", f"refs/{kind}/HEAD", "HEAD")
+    bench.write("f", "two\n")
+    tip = bench.commit("agent")
+    result = bench.capture()
+    assert (result.part.head, result.part.branch, result.refs[0]["heads/feature"]) == (tip, True, tip)
+
+
+def test_refs_that_cannot_be_read_are_named_and_stop_nothing(bench):
+    bench.cloned()
+    with (bench.path / ".git/packed-refs").open("a") as file:
+        file.write("garbage\n")
+    bench.write("f", "two\n")
+    result = bench.capture()
+    assert result.changes() == {"f": "M"}
+    assert result.omitted == (("broken_repository", b".git/packed-refs"),)
+
+
+@pytest.mark.parametrize("reflog", ["bad\n", None])
+def test_a_stash_without_its_reflog_comes_along(bench, reflog):
+    bench.cloned()
+    bench.write("f", "two\n")
+    bench.git("stash", "-q")
+    log = bench.path / ".git/logs/refs/stash"
+    log.unlink()
+    if reflog is not None:
+        log.write_text(reflog)
+    result = bench.capture()
+    assert result.files(commit=result.refs[0]["stash/0"])["f"] == b"two\n"
+
+
+def test_more_refs_than_a_worker_takes_are_named(dash):
+    dash.cloned()
+    dash.write("f", "two\n")
+    tip = dash.commit("agent")
+    lines = [f"{tip} refs/heads/many/{number}\n" for number in range(9100)]
+    lines += [f"{tip} refs/tags/{'/'.join(['x' * 200] * 6)}\n"]
+    (dash.path / ".git/packed-refs").write_text("".join(lines))
+    result = dash.capture()
+    assert result.refs[0]["heads/main"] == tip
+    assert len(result.refs[0]) == 9000 + len({"snapshot", "head"})
+    assert result.text.omitted == {"other_ref": 102}
+
+
 def test_a_branch_whose_name_git_does_not_take_is_named(bench):
     bench.cloned()
     bench.git("checkout", "-qb", "feature")

@@ -81,7 +81,13 @@ scratch() {
 borrow_refs() {
     head=none branch=none
     [ -n "$theirs" ] || return 0
-    ask "$GIT_DIR/packed-refs" git --git-dir="$theirs" for-each-ref --format='%(objectname) %(refname)' || broke git $?
+    code=0
+    ask "$GIT_DIR/packed-refs" git --git-dir="$theirs" for-each-ref --format='%(objectname) %(refname)' || code=$?
+    if [ "$code" -eq 128 ] && [ -z "$(printf '%s\n' "$said" | errno_in)" ]; then
+        : >"$GIT_DIR/packed-refs"
+        echo .git/packed-refs | omit broken_repository && return 0
+    fi
+    [ "$code" -eq 0 ] || broke git "$code"
     if [ -n "$said" ]; then
         printf '%s\n' "$said" | sed -n 's/^warning: ignoring broken ref //p' | omit missing_object
         printf '%s\n' "$said" | sed -n 's/^warning: ignoring ref with broken name //p' | omit other_ref
@@ -93,7 +99,9 @@ borrow_refs() {
         case $branch in refs/heads/*) ;; *) branch=none ;; esac
         return 0
     fi
-    { IFS= read -r head && IFS= read -r branch; } <"$own/answer" || broke git 0 malformed_answer
+    # Beside a branch or tag that is called HEAD too, git does not give the name.
+    { IFS= read -r head && IFS= read -r branch; } <"$own/answer" ||
+        { ask "$own/answer" git --git-dir="$theirs" symbolic-ref -q HEAD && IFS= read -r branch <"$own/answer"; }
     case $branch in refs/heads/*) ;; *) branch=none ;; esac
     [ "$head" = "$base" ] || ask /dev/null git cat-file -e "$head^{commit}" || { echo HEAD | omit missing_object && head=none; }
 }
