@@ -75,6 +75,29 @@ def test_ignored_nested_repositories_are_not_taken(bench):
     assert (len(result.text.parts), result.text.ignored) == (1, 1)
 
 
+def test_ignored_nested_repositories_that_the_request_wants_are_taken(bench):
+    bench.cloned({"f": "1", ".gitignore": "vendor/\n"})
+    bench.write("vendor/plain", "p")
+    for name in ("x", "y"):
+        bench.write(f"vendor/{name}/file", name)
+        bench.git("init", "-q", at=f"vendor/{name}")
+    result = bench.capture(include=("vendor/",), exclude=("vendor/y",))
+    assert result.paths == [b"", b"vendor/x"]
+    assert result.files(1) == {"file": b"x"}
+    assert result.changes() == {"vendor/plain": "A"}
+
+
+def test_excluded_nested_repositories_are_left_out(bench):
+    submodule(bench)
+    bench.write("lib/s", "dirty")
+    for name in ("third_party/a", "b", "kept"):
+        bench.write(f"{name}/file", name)
+        bench.git("init", "-q", at=name)
+    result = bench.capture(exclude=("third_party/", "b", "lib"))
+    assert result.paths == [b"", b"kept"]
+    assert {name for kind, name in result.omitted if kind == "excluded"} == {b"third_party/a/", b"b/"}
+
+
 def test_a_repository_made_around_tracked_files(bench):
     bench.cloned()
     bench.git("init", "-q", "-b", "main", at="d")

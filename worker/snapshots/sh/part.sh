@@ -54,6 +54,7 @@ place_base() {
 
 # Nested repositories become parts of their own, submodules too.
 queue_nested() {
+    [ ! -s "$own/nested" ] || leave_out_nested
     while IFS= read -r name; do
         if [ "$queued" -ge "$most_parts" ]; then
             printf '%s\n' "$name" | omit too_many_parts && continue
