@@ -31,7 +31,7 @@ _SAYINGS: tuple[tuple[str, OperationFailed | None], ...] = (
 
 
 _OLD_SINS = ("badTimezone", "missingSpaceBeforeDate", "zeroPaddedFilemode")
-"""What fsck finds in the old commits of many a public repository and what harms nobody; GitLab's Gitaly takes them too."""
+"""What fsck finds in old commits of many public repositories and what harms nobody; GitLab's Gitaly takes it too."""
 _STRICT = "--strict=" + ",".join(f"{sin}=ignore" for sin in _OLD_SINS)
 
 _CONFIG = {

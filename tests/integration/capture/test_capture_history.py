@@ -236,6 +236,23 @@ def test_a_head_on_no_branch_takes_its_commit_along(bench):
     assert result.omitted == (("other_ref", b"refs/work/x"),)
 
 
+@pytest.mark.parametrize("damage", [b"", b"garbage", None])
+def test_damaged_objects_whose_files_lie_there_are_made_again(bench, damage):
+    bench.cloned()
+    for name in ("z", "-rf", "n\nl"):
+        bench.write(name, f"content of {name}\n")
+    tip = bench.commit("agent")
+    for name in ("z", "-rf", "n\nl"):
+        oid = bench.git("rev-parse", f"HEAD:{name}")
+        loose = bench.path / ".git/objects" / oid[:2] / oid[2:]
+        loose.unlink()
+        if damage is not None:
+            loose.write_bytes(damage)
+    result = bench.capture()
+    assert (result.part.head, result.omitted) == (tip, ())
+    assert result.files()["n\nl"] == b"content of n\nl\n"
+
+
 @pytest.mark.parametrize("kind", ["heads", "tags"])
 def test_a_ref_that_is_called_head(bench, kind):
     bench.cloned()

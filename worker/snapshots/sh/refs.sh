@@ -48,8 +48,8 @@ tags_of_our_time() {
 stashes() {
     grep -q ' refs/stash$' "$GIT_DIR/packed-refs" || return 0
     stashed=yes
-    ask "$own/answer" git --git-dir="$theirs" rev-list --walk-reflogs refs/stash -- && [ -s "$own/answer" ] ||
-        sed -n 's| refs/stash$||p' "$GIT_DIR/packed-refs" >"$own/answer"
+    ask "$own/answer" git --git-dir="$theirs" rev-list --walk-reflogs refs/stash -- || : >"$own/answer"
+    [ -s "$own/answer" ] || sed -n 's| refs/stash$||p' "$GIT_DIR/packed-refs" >"$own/answer"
     awk '{ print $1 " stash/" NR - 1 }' "$own/answer"
 }
 

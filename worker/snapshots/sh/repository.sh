@@ -83,11 +83,14 @@ borrow_refs() {
     [ -n "$theirs" ] || return 0
     code=0
     ask "$GIT_DIR/packed-refs" git --git-dir="$theirs" for-each-ref --format='%(objectname) %(refname)' || code=$?
-    if [ "$code" -eq 128 ] && [ -z "$(printf '%s\n' "$said" | errno_in)" ]; then
-        : >"$GIT_DIR/packed-refs"
-        echo .git/packed-refs | omit broken_repository && return 0
-    fi
-    [ "$code" -eq 0 ] || broke git "$code"
+    case $code$said in
+        0*) ;;
+        *'fatal: unexpected line in '* | *'fatal: unterminated line in '*)
+            : >"$GIT_DIR/packed-refs"
+            echo .git/packed-refs | omit broken_repository && return 0
+            ;;
+        *) broke git "$code" ;;
+    esac
     if [ -n "$said" ]; then
         printf '%s\n' "$said" | sed -n 's/^warning: ignoring broken ref //p' | omit missing_object
         printf '%s\n' "$said" | sed -n 's/^warning: ignoring ref with broken name //p' | omit other_ref
