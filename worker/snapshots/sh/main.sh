@@ -91,7 +91,8 @@ siblings() {
 work_trees() {
     [ -n "$common" ] || return 0
     for pointer in "$common"/worktrees/*/gitdir; do
-        [ -f "$pointer" ] && IFS= read -r place <"$pointer" || continue
+        [ -f "$pointer" ] || continue
+        IFS= read -r place <"$pointer" || continue
         place=$(cd -P -- "${pointer%/*}" && cd -P -- "${place%/.git}" && printf '%s' "$PWD") || continue
         case $place/ in "$top"/* | "${beside:-$top}"/*) ;; *) printf '%s\0' "$place" ;; esac
     done
