@@ -115,7 +115,8 @@ class Settings(BaseSettings):
     host_repositories: Places = Field(default_factory=dict)
     """``name=/path`` pairs, comma-separated: git repositories that a copy-back may deliver to."""
     unsafe_links: Literal["refuse", "report"] = "refuse"
-    """What becomes of a copy-back with symbolic links that lead out of its tree; ``report`` takes and counts them."""
+    """Symbolic links that lead out of the work tree: ``refuse`` leaves those of the files behind, named, and takes
+    in no commit that holds one; ``report`` takes them all, and counts them."""
     scratch_dir: Path | None = None
     """Where a worker unpacks and checks what comes back; the system's temporary directory by default."""
 

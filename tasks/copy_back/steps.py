@@ -67,6 +67,7 @@ class CopyBack:
             include=request.include,
             exclude=request.exclude,
             max_file=request.max_file or MAX_FILE,
+            leave_links=self.limits.links == "refuse",
             pause=request.quiesce == "pause",
             when=int(attempt.first_seen),
         )

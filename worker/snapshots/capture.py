@@ -46,7 +46,8 @@ class CaptureRequest:
     attempts with the same key left. ``store`` and ``baseline`` are those of :mod:`worker.snapshots.baseline`;
     without a store, that of the clone which took the baseline is looked for. ``base`` is the commit that was
     cloned. ``include`` are globs of ignored files to take in, ``exclude`` of files to leave as they were in the
-    baseline (both: :func:`worker.snapshots.globs.pathspecs`). ``pids`` are the processes to pause; none means all
+    baseline (both: :func:`worker.snapshots.globs.pathspecs`). ``leave_links``: links that lead out of the work tree
+    are left as they were, and named; otherwise they are taken. ``pids`` are the processes to pause; none means all
     that are the sandbox's own. ``when`` (epoch seconds) is the time of our commits: with the same one, an attempt
     that was cut short and its successor make the same snapshot of the same files. Without it they are of the
     moment.
@@ -60,6 +61,7 @@ class CaptureRequest:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     max_file: int = MAX_FILE
+    leave_links: bool = True
     pause: bool = False
     pids: tuple[int, ...] = ()
     when: int | None = None
@@ -142,6 +144,7 @@ def _argv(sandbox: Sandbox, request: CaptureRequest, nonce: str) -> list[str]:
         " ".join(map(str, request.pids)),
         "" if request.when is None else str(request.when),
         str(MAX_HANDED),
+        "leave" if request.leave_links else "take",
         str(2 * len(request.include)),
         *_patterns(request.include, "include"),
         *_patterns(request.exclude, "exclude"),

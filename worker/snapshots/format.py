@@ -37,6 +37,7 @@ OMITTED = (
     "excluded",
     "ignored",
     "refused_name",
+    "unsafe_link",
     "broken_repository",
     "unborn_nested",
     "absent_submodule",

@@ -12,6 +12,7 @@ CAPTURE = (
     "stage.sh",
     "walk.sh",
     "globs.sh",
+    "links.sh",
     "refs.sh",
     "bundle.sh",
     "quiesce.sh",

@@ -63,6 +63,20 @@ def test_the_work_arrives_whole(made: Service, cloned, tmp_path: Path):
     assert names == [f"workspace.copy_back.{step}" for step in ("started", "captured", "completed")]
 
 
+def test_links_that_lead_out_stay_behind_alone(made: Service, cloned, tmp_path: Path):
+    result, run_id = cloned
+    made.in_sandbox(
+        result, run_id, "mkdir -p v/bin; ln -s /usr/bin/python3 v/bin/python; echo x > v/cfg; ln -s cfg v/c"
+    )
+
+    answer = made.outcome(made.copy_back(result, run_id)).result
+
+    assert (answer["outcome"], answer["omitted"]) == ("partial", {"unsafe_link": 1})
+    home = restored(made, answer, made.hub.git_url("acme", run_id.removeprefix("run-")), tmp_path)
+    assert sorted(path.name for path in (home / "v").rglob("*")) == ["c", "cfg"]
+    assert (home / "v/c").readlink() == Path("cfg")
+
+
 def test_nothing_changed_is_no_error(made: Service, cloned):
     result, run_id = cloned
 

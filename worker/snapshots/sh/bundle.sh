@@ -58,9 +58,10 @@ write_bundle() {
 # from it; no files if these are more than 64 MiB together. What a partial clone never had is no part of them.
 # Leaves in $own/names the ids of new files, one for each 512 KiB there are, at most 32, spread evenly.
 add_old_sides() {
-    : >"$own/raw" && : >"$own/names"
-    [ "$baseline" = none ] ||
-        said=$(git diff-tree -r -t --raw --no-renames --no-abbrev "$baseline" "$tree" 2>&1 >"$own/raw" 3>&-) || return
+    : >"$own/names"
+    if [ "$baseline" = none ]; then : >"$own/raw"
+    else compare "$baseline" || return
+    fi
     awk -v baseline="$baseline" '
         /^:/ { if ($1 != ":160000" && $1 != ":000000") print $3 " old"; next }
         { print $1 " new" }

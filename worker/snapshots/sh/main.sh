@@ -3,14 +3,14 @@
 # where captures are made; key and nonce of this one; the baseline's git directory (empty: that of a clone in this
 # sandbox, if it has the tree) and tree, and the base commit (empty: none); the kinds of omissions; the cap in bytes of a file; the most parts; empty directories; names of
 # omissions; quiesce (none or pause); its scope (home or user) and process ids (empty: all); the time of our commits
-# in epoch seconds (empty: now); the bytes of files up to which they are handed over at once; how many pathspecs to
-# take in; these, and those to leave out.
+# in epoch seconds (empty: now); the bytes of files up to which they are handed over at once; whether to leave or take
+# links that lead out; how many pathspecs to take in; these, and those to leave out.
 workspace=$1 root_1=$2 root_2=$3 home=$4 key=$5 nonce=$6 lender=$7 wanted_baseline=$8 wanted_base=$9
 shift 9
 kinds=$1 cap=$2 most_parts=$3 most_empty=$4 most_omitted=$5 quiesce=$6 scope=$7 pids=$8 when=$9
 shift 9
-most_handed=$1
-shift
+most_handed=$1 links=$2
+shift 2
 
 # The whole repository, if the workspace is a directory in one; never anything above its root.
 enter() {

@@ -27,6 +27,8 @@ capture_part() {
     [ "$before" != none ] || [ "$head" = none ] || before=$(git rev-parse "$head^{tree}")
     leave_out "$before"
     write_tree
+    compared=''
+    leave_links
     count_ignored
     queue_nested
     choose_tips
