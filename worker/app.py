@@ -14,7 +14,7 @@ from celery.signals import (
     worker_ready,
     worker_shutdown,
 )
-from kombu.entity import Queue
+from kombu.entity import Exchange, Queue
 
 from worker import startup
 from worker.failures.cause import Cause
@@ -85,7 +85,7 @@ def configuration(config: Settings) -> dict[str, Any]:
         "worker_send_task_events": True,
         "task_send_sent_event": False,
         # Queues.
-        "task_queues": [Queue(name) for name in QUEUES],
+        "task_queues": [Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         "task_routes": ROUTES,
         "task_default_queue": "lifecycle",
         "task_create_missing_queues": False,

@@ -54,7 +54,15 @@ def packages(_: Settings) -> list[Finding]:
 def _shadow_in_cwd(name: str, expected: Path) -> bool:
     here = Path.cwd()
     candidates = (here / f"{name}.py", here / name / "__init__.py")
-    return any(path.exists() and path.resolve().parent not in {expected, expected.parent} for path in candidates)
+    return any(path.exists() and not _is_ours(path, expected) for path in candidates)
+
+
+def _is_ours(path: Path, expected: Path) -> bool:
+    """Whether it is what runs, or a checkout of it beside the installed one."""
+    return (
+        path.resolve().parent in {expected, expected.parent}
+        or path.read_bytes() == (expected / "__init__.py").read_bytes()
+    )
 
 
 def broker(config: Settings) -> list[Finding]:
@@ -170,7 +178,7 @@ def keys(config: Settings) -> list[Finding]:
     try:
         count = len(keyring.list_keys(config.keyring_file))
     except (keyring.KeyRingError, OSError) as exc:
-        reason = str(exc) if isinstance(exc, keyring.KeyRingError) else "cannot be read"
+        reason = str(exc).removeprefix("key ring: ") if isinstance(exc, keyring.KeyRingError) else "cannot be read"
         return [Finding("key ring", "fault", f"{reason}; make one with `sandferry keys new`")]
     findings = [Finding(f"key ring ({count} keys)", "ok")]
     if (config.github_app_id is None) != (config.github_app_key_file is None):

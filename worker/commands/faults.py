@@ -12,7 +12,7 @@ def explain(exc: Exception) -> str:
     """Say what is wrong and what to do about it."""
     match exc:
         case ValidationError():
-            names = ", ".join(sorted({".".join(map(str, error["loc"])) or error["msg"] for error in exc.errors()}))
+            names = ", ".join(sorted({_variable(error["loc"]) or error["msg"] for error in exc.errors()}))
             return f"sandferry: not valid: {names}. Settings are explained in docs/settings.md."
         case InvalidRequest():
             return f"sandferry: {exc.field_name}: {exc.reason.replace('_', ' ')}"
@@ -25,3 +25,8 @@ def explain(exc: Exception) -> str:
         case OSError():
             return f"sandferry: {exc.strerror or type(exc).__name__}: {exc.filename or ''}".rstrip(": ")
     return f"sandferry: {type(exc).__name__}"
+
+
+def _variable(loc: tuple[int | str, ...]) -> str:
+    """The environment variable of a setting."""
+    return f"SANDFERRY_{str(loc[0]).upper()}" if loc else ""

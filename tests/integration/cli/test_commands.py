@@ -109,6 +109,24 @@ def test_operations_are_shown_and_what_failed_is_recovered(local_service: Servic
     assert sandferry(local_service, "operations", "show", "op-none").returncode == 1
 
 
+def test_each_workspace_of_a_run_is_recovered(local_service: Service):
+    run, boxes = "run-two-boxes", []
+    for name in ("first", "second"):
+        cloned = local_service.outcome(local_service.clone(local_service.public(name), run_id=run)).result
+        local_service.in_sandbox(cloned, run, f"ln -s /etc/passwd escape; echo {name} > mine.txt")
+        local_service.outcome(local_service.copy_back(cloned, run))
+        local_service.in_sandbox(cloned, run, "rm escape")
+        boxes.append(cloned)
+    assert local_service.outcome(local_service.copy_back(boxes[1], run)).result["outcome"] == "succeeded"
+
+    done = sandferry(local_service, "recover", run, "--wait")
+
+    assert json.loads(done.stdout)["files"]["added"] == 1, done
+    newest = local_service.services.operations.of_run(run)[0]
+    assert (newest.status, newest.sandbox_id) == ("succeeded", boxes[0]["sandbox"]["id"])
+    assert sandferry(local_service, "recover", run).returncode == 1
+
+
 def test_seal_reads_the_token_from_standard_input_and_the_box_opens(local_service: Service):
     url = local_service.private("boxed")
     local_service.hub.grant(TOKEN, "acme/boxed")
@@ -162,6 +180,7 @@ def test_runs_list_shows_the_failed_with_their_cause(local_service: Service):
     (shut,) = [row for row in rows if row["run_id"] == "run-shut"]
     assert (shut["last_event"], shut["cause"][:25]) == ("sandbox.git.failed", "clone_failed: stage=clone")
     assert f"run-shut  sandbox.git.failed  {shut['cause']}" in lines
+    assert sandferry(local_service, "runs", "show", "run-shut").stdout.count(shut["cause"]) == 1
     assert "run-open" not in lines
 
 
@@ -249,13 +268,27 @@ def test_doctor_finds_a_package_that_hides_ours(local_service: Service, tmp_path
     assert done.returncode == 1
 
 
+def test_doctor_takes_a_checkout_beside_the_installed_package_for_ours(local_service: Service, tmp_path: Path):
+    for name in ("worker", "tasks"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_bytes(Path(name, "__init__.py").read_bytes())
+    command = [sys.executable, "-c", "import sys; sys.path.remove(''); from worker.cli import main; main()", "doctor"]
+
+    env = {**local_service.env, "PYTHONPATH": str(Path.cwd())}
+
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    assert "ok    package tasks\n" in done.stdout
+    assert "ok    package worker\n" in done.stdout
+
+
 def test_settings_that_lose_tasks_are_refused_without_their_values(local_service: Service):
     done = sandferry(local_service, "runs", "list", SANDFERRY_VISIBILITY_TIMEOUT="60")
     typo = sandferry(local_service, "runs", "list", SANDFERRY_LEASE="s3cret")
 
     assert done.returncode == typo.returncode == 2
     assert "visibility_timeout must exceed deadline_max" in done.stderr
-    assert typo.stderr.startswith("sandferry: not valid: lease.")
+    assert typo.stderr.startswith("sandferry: not valid: SANDFERRY_LEASE.")
     assert "s3cret" not in typo.stderr
 
 
