@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tasks.clone.refs import storable
+from tasks.clone.repository import Repository
 
 STAGES = frozenset({"version", "layout", "clone", "fetch", "checkout", "submodules", "lfs"}) | frozenset(
     {"verify", "baseline", "rename", "link"}
@@ -22,6 +23,7 @@ REFUSALS = frozenset(
         "layout_invalid",
         "not_a_commit",
         "not_a_repository",
+        "malformed_answer",
         "submodule_invalid",
         "symlink",
         "owner_directory",
@@ -41,6 +43,11 @@ REFUSALS = frozenset(
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NUMBER = re.compile(r"[0-9]{1,12}")
 _HEAD = re.compile(r"refs/(?:heads|tags)/(.+)")
+_ASKED = re.compile(
+    r"could not read (?:Username|Password) for '(?P<git>[a-z]+://[^/']{1,300})"
+    r"|[Gg]it credentials for (?P<lfs>[a-z]+://[^/\s]{1,300})[^\n]{0,300} not found"
+)
+"""What git and git-lfs say when nobody gives them a credential; they name the server that wants one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +106,13 @@ def broken(stdout: bytes) -> Broken:
         exit_code=int(code) if re.fullmatch(r"[0-9]{1,3}", code) else None,
         reason=reason if reason in REFUSALS else None,
     )
+
+
+def asked_elsewhere(text: str, repository: Repository) -> bool:
+    """Whether git was asked for a credential, and only by servers that are not the repository's own."""
+    asked = [found["git"] or found["lfs"] for found in _ASKED.finditer(text)]
+    origins = {re.sub("//.*@", "//", url).lower() for url in asked}
+    return bool(origins) and repository.origin not in origins
 
 
 def _lines(stdout: bytes) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from tasks.clone.git import GitCredential
 from tasks.clone.repository import Repository
 from tasks.clone.request import AppCredential, CloneRequest, NoCredential, SealedCredential
-from worker.failures.model import InvalidRequest
+from worker.failures.model import InvalidRequest, OperationFailed
 from worker.retrying.attempt import Attempt
 from worker.retrying.services import Services
 from worker.secrets.sealed import Binding, Plaintext, Unsealed, git_subject, seal, unseal
@@ -24,7 +24,7 @@ def credential_of(
     request: CloneRequest, repository: Repository, attempt: Attempt, services: Services
 ) -> GitCredential | None:
     """Open the box, or mint once: the minted token travels sealed to the next attempt, as a new one would
-    only start GitHub's replication again.
+    only start GitHub's replication again. Another is minted only when that one can be of no use any more.
     """  # noqa: D205 - one sentence
     match request.credential:
         case NoCredential():
@@ -32,37 +32,54 @@ def credential_of(
         case SealedCredential(box=box):
             attempt.at("unseal")
             opened = _open(box, request, repository, services)
+            known = attempt.known()
         case AppCredential(installation_id=installation_id):
-            attempt.carry = attempt.carry or _mint(request, repository, installation_id, attempt, services)
+            if _carried(request, repository, attempt, services) is None:
+                attempt.carry = _mint(request, repository, installation_id, attempt, services)
             attempt.at("unseal")
             opened = _open(attempt.carry, request, repository, services)
+            known = 0.0  # a worker minted it, perhaps long after it had first seen the task
     attempt.secrets.append(opened.secret.reveal())
     return GitCredential(
         username=opened.username,
         token=opened.secret,
         source=opened.credential,
-        age=age(opened.minted_at, first_seen=attempt.first_seen, now=time.time()),
+        age=age(opened.minted_at, known=known, now=time.time()),
     )
 
 
-def age(minted_at: float | None, *, first_seen: float, now: float) -> float | None:
+def age(minted_at: float | None, *, known: float, now: float) -> float | None:
     """Seconds since a token was minted; ``None`` for one that was not.
 
-    At least the time since a worker first saw the task: a backend whose clock is ahead of ours cannot keep a
-    token fresh for ever.
+    At least ``known``, the seconds for which a worker has known it: a backend whose clock is ahead of ours cannot
+    keep a token fresh for ever.
     """
     if minted_at is None:
         return None
-    return max(0.0, now - minted_at, now - first_seen)
+    return max(0.0, now - minted_at, known)
 
 
 def revoke(request: CloneRequest, repository: Repository, attempt: Attempt, services: Services) -> None:
     """End a token that this task minted."""
-    if not isinstance(request.credential, AppCredential) or not attempt.carry:
+    if not isinstance(request.credential, AppCredential):
         return
-    opened = _open(attempt.carry, request, repository, services)
-    services.github.revoke(opened.secret, timeout=REVOKE_TIMEOUT)
+    opened = _carried(request, repository, attempt, services)
+    if opened is not None:
+        services.github.revoke(opened.secret, timeout=REVOKE_TIMEOUT)
     attempt.carry = ""
+
+
+def _carried(request: CloneRequest, repository: Repository, attempt: Attempt, services: Services) -> Unsealed | None:
+    """The token that an earlier attempt minted; ``None``: there is none, or it can be of no use any more.
+
+    Its hour may have passed while the task waited, its key may have left the ring.
+    """
+    if not attempt.carry:
+        return None
+    try:
+        return _open(attempt.carry, request, repository, services)
+    except (InvalidRequest, OperationFailed):
+        return None
 
 
 def _open(box: str, request: CloneRequest, repository: Repository, services: Services) -> Unsealed:

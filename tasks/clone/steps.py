@@ -2,12 +2,12 @@
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tasks.clone.answer import broken, delivered
+from tasks.clone.answer import asked_elsewhere, broken, delivered
 from tasks.clone.git import GitCredential, Network, environment
 from tasks.clone.layout import STAGING_PREFIX, Places, attempt_key, places
 from tasks.clone.repository import Repository
@@ -23,6 +23,8 @@ Report = Callable[[str, Mapping[str, Any]], None]
 
 _PARTS = ("prelude.sh", "layout.sh", "fetch.sh", "verify.sh", "publish.sh")
 _REFUSED_AS: Mapping[str, Category] = {
+    "malformed_answer": Category.TRANSIENT_SERVER,
+    "disk_full": Category.RESOURCE_EXHAUSTED,
     "head_mismatch": Category.CORRUPT_DATA,
     "checkout_incomplete": Category.CORRUPT_DATA,
     "promisor_object": Category.CORRUPT_DATA,
@@ -32,6 +34,11 @@ _REFUSED_AS: Mapping[str, Category] = {
     "owner_directory": Category.POLICY_DENIED,
 }
 """Every other refusal is ``invalid_request``: what the request asks for cannot be had in this sandbox."""
+
+
+_FATAL = 128
+"""What git exits with once it has said why. Where nothing was said, there was no room for it: hosted providers keep
+the output of a command on the disk that the clone has filled, and git removes what it had fetched when it dies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +104,7 @@ def clone(
     if done.ended_by is EndedBy.CANCELLED:
         raise Cancelled
     if result is None:
-        raise OperationFailed(_failure(sandbox, done, credential))
+        raise OperationFailed(_failure(sandbox, job.repository, done, credential))
     report("sandbox.git.completed", {"bytes": result.bytes, "adopted": result.adopted})
     return Cloned(
         path=where.checkout,
@@ -146,7 +153,7 @@ def _word(value: bool) -> str:  # noqa: FBT001 - it is what is translated
     return "yes" if value else "no"
 
 
-def _failure(sandbox: Sandbox, done: Completed, credential: GitCredential | None) -> Failure:
+def _failure(sandbox: Sandbox, repository: Repository, done: Completed, credential: GitCredential | None) -> Failure:
     if done.ok:
         return Failure(
             operation="clone",
@@ -157,7 +164,12 @@ def _failure(sandbox: Sandbox, done: Completed, credential: GitCredential | None
         )
     facts = broken(done.stdout)
     own = (done.exit_code, done.signal)
+    text = done.stderr.decode(errors="replace")
+    if asked_elsewhere(text, repository):
+        credential = None  # it was offered to nobody there, so that its age explains nothing
     exit_code, signal = own if facts.exit_code is None else decode_exit(facts.exit_code)
+    if facts.reason is None and done.ended_by is EndedBy.ITSELF and exit_code == _FATAL and not text.strip():
+        facts = replace(facts, reason="disk_full")
     return Failure(
         operation="clone",
         stage=facts.stage,
@@ -169,6 +181,6 @@ def _failure(sandbox: Sandbox, done: Completed, credential: GitCredential | None
         credential=Credential.NONE if credential is None else credential.source,
         credential_age=None if credential is None else credential.age,
         category=None if facts.reason is None else _REFUSED_AS.get(facts.reason, Category.INVALID_REQUEST),
-        reason=facts.reason,
-        text=done.stderr.decode(errors="replace"),
+        reason=facts.reason or done.reason,
+        text=text,
     )

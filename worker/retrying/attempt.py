@@ -48,7 +48,9 @@ class Attempt:
     spent: float
     """Seconds that earlier attempts used: time in bodies and planned countdowns."""
     first_seen: float
-    """Epoch seconds at which a worker first had this task in hand."""
+    """Epoch seconds at which a worker first had this task in hand, by the clock of the store."""
+    known_before: float = 0.0
+    """Seconds between that and the beginning of this body, by the clock of the store."""
     carry: str
     """What the last attempt left for this one (a sealed secret); set it to leave something for the next."""
     deadline: Deadline
@@ -62,6 +64,8 @@ class Attempt:
     stage_began: float = field(default_factory=time.monotonic)
     lost: bool = False
     """Another owner holds the task: whatever this body does is not recorded any more."""
+    creating: bool = False
+    """A create of a sandbox was sent and nobody knows yet what became of it."""
     ended: bool = False
     """The outcome is on its way to the record: nothing can stop the body any more."""
     events: EventStore = field(repr=False)
@@ -95,6 +99,10 @@ class Attempt:
     def elapsed(self) -> float:
         """Seconds since this body began."""
         return time.monotonic() - self.started
+
+    def known(self) -> float:
+        """Seconds since a worker first had this task in hand; no matter what this machine's clock says."""
+        return self.known_before + self.elapsed()
 
     def emit(self, name: str, **data: Value) -> None:
         """Write an event to the run's timeline, a Sentry breadcrumb and the log. Never fails a job."""

@@ -185,7 +185,14 @@ def _made_before(attempt: Attempt, provider: Provider) -> Sandbox | None:
 
 
 def _made(attempt: Attempt, provider: Provider, spec: Spec, lease: float) -> Sandbox:
-    return provider.create(replace(spec, ttl=max(spec.ttl, lease)), _labels(attempt), deadline=attempt.deadline)
+    attempt.creating = True
+    try:
+        made = provider.create(replace(spec, ttl=max(spec.ttl, lease)), _labels(attempt), deadline=attempt.deadline)
+    except InvalidRequest:
+        attempt.creating = False  # refused before it was sent
+        raise
+    attempt.creating = False
+    return made
 
 
 def _require_held(noted: Noted, provider: str, stage: str) -> None:

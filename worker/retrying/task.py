@@ -43,6 +43,10 @@ MAX_DEATHS = 3
 """Bodies of one attempt that may die with their process before the task is given up."""
 
 
+LATE_CREATE = 120.0
+"""Seconds in which a sandbox may still appear whose create nobody saw answered; nobody but us would end it."""
+
+
 class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
     """A job. Subclasses say what a request is and what to do; the rest is here.
 
@@ -162,6 +166,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             fence=begun.fence,
             spent=begun.spent,
             first_seen=begun.first_seen,
+            known_before=max(0.0, begun.now - begun.first_seen),
             carry=begun.carry,
             deadline=Deadline.after(max(0.0, self.schedule.deadline - begun.spent)),
             events=self.services.events,
@@ -236,7 +241,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
 
     def _postpone(self, request: Any, attempt: Attempt, reason: str) -> Any:
         """Make the same attempt later, as long as the time in the queue is not over."""
-        if time.time() - attempt.first_seen > self.services.settings.queue_wait:
+        if attempt.known() > self.services.settings.queue_wait:
             return self._fail(request, attempt, not_started(self.operation, QUEUE_WAIT).failure)
         countdown = POSTPONED * (1 + random.random())  # noqa: S311 - spreads waiting jobs
         verdict = Verdict(category=Category.RESOURCE_EXHAUSTED, reason=reason, retry=True, countdown=countdown)
@@ -302,8 +307,12 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             self._safely(lambda: self.note(request, attempt, verdict, cause))
 
     def _settle(self, request: Any, attempt: Attempt, verdict: Verdict | None) -> None:
-        if request is not None:
-            self._safely(lambda: self.settle(request, attempt, verdict))
+        if request is None:
+            return
+        if attempt.creating:
+            # First, for the sweep forgets the message of a task that is over and settled.
+            self._safely(lambda: self.services.attempts.settle_again(attempt.task_id, seconds=LATE_CREATE))
+        self._safely(lambda: self.settle(request, attempt, verdict))
 
     def _safely(self, after: Callable[[], None]) -> None:
         """What comes after an outcome was recorded: the outcome stands, what was left behind the sweep finds."""

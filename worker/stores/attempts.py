@@ -65,10 +65,10 @@ class Record:
     carry: str
     envelope: dict[str, Any] | None
     unsettled: bool
-    """It was closed from outside its body, and nobody has cleaned up after it yet."""
+    """Nobody has cleaned up after it, or not for the last time: it was closed from outside its body, for one."""
 
 
-_SCRIPTS = ("begin", "leave", "end", "renew", "disown", "close", "lapsed", "unsettled")
+_SCRIPTS = ("begin", "leave", "end", "renew", "disown", "close", "lapsed", "unsettled", "settle_again")
 
 
 class AttemptStore:
@@ -161,11 +161,15 @@ class AttemptStore:
         )
 
     def next_unsettled(self) -> Record | None:
-        """Take a task that was closed from outside, to clean up after it; one not :meth:`settled` comes again later."""
+        """Take a task that is over, to clean up after it; one not :meth:`settled` comes again later."""
         task_id = self._scripts["unsettled"](
             keys=[self._unsettled], args=[self._records, _ms(2 * GRACE), _ms(LONGEST_WAIT)]
         )
         return self.read(task_id) if task_id else None
+
+    def settle_again(self, task_id: str, *, seconds: float) -> None:
+        """Have the sweep clean up after a task that is over once more, in ``seconds``: more may come to light."""
+        self._scripts["settle_again"](keys=[self._record(task_id), self._unsettled], args=[task_id, _ms(seconds)])
 
     def settled(self, task_id: str) -> None:
         """Nothing of the task is left behind."""

@@ -13,6 +13,15 @@ spoken_git() {
     [ -s "$here/$staging/packets" ] || refuse not_a_repository
 }
 
+# doubt REF: the remote seemed not to have it. Whether it was git that said so, and says so still: a proxy's page
+# that came instead of an answer reads as an empty repository.
+doubt() {
+    spoken_git
+    while read -r _ found; do
+        [ "$found" != "$1" ] || refuse malformed_answer
+    done <"$listing"
+}
+
 clone_branch() {
     stage clone
     set -- clone -q --template= --no-recurse-submodules
@@ -42,7 +51,7 @@ clone_tag() {
     stage fetch
     id=$(remote_commit) || { printf '%s\n' "$id" && exit 1; }
     if [ "$id" = none ]; then
-        spoken_git
+        doubt "refs/tags/$ref"
         refuse ref_missing
     fi
     start "$id"

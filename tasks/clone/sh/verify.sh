@@ -7,7 +7,7 @@ head=$(in_work symbolic-ref -q HEAD) || head=none
 
 if [ "$commit" = none ]; then
     # An empty repository is a place to start; one with branches, but without the one its HEAD names, is not.
-    spoken_git
+    doubt HEAD
     [ ! -s "$listing" ] || refuse default_branch_missing
 fi
 

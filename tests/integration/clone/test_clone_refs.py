@@ -133,3 +133,22 @@ def test_depth_and_single_branch(bench, options, commits, branches):
     assert bench.git("rev-list", "--count", "HEAD", at=done.path) == str(commits)
     found = bench.git("for-each-ref", "--format=%(refname:short)", "refs/remotes/origin/", at=done.path).split()
     assert sorted(set(found) - {"origin/HEAD", "origin"}) == branches
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+def test_a_page_that_came_once_instead_of_the_refs_is_no_missing_branch(bench, kind):
+    commit = bench.repository()
+    bench.hub.fault(status(200, b"<html>be right back</html>", kind), path="info/refs", times=1)
+    failure = bench.failure()
+    assert (failure.stage, failure.reason) == ("verify", "malformed_answer")
+    assert failure.category is Category.TRANSIENT_SERVER
+    assert bench.clone().commit == commit
+
+
+def test_a_page_that_came_once_is_no_missing_tag(bench):
+    bench.repository()
+    bench.push("HEAD:refs/tags/v1")
+    bench.hub.fault(status(200, b"be right back"), path="info/refs", times=1)
+    failure = bench.failure(ref={"tag": "v1"})
+    assert (failure.category, failure.reason) == (Category.TRANSIENT_SERVER, "malformed_answer")
+    assert bench.clone(ref={"tag": "v1"}).ref == "refs/tags/v1"

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from tasks.clone.git import GitCredential
+from tasks.clone.steps import clone
 from tests.doubles.github import status
 from tests.doubles.repositories import git
 from tests.doubles.thief import Thief
 from tests.integration.clone.bench import TOKEN, local_sandbox
 from worker.demo.github_double import Grant
-from worker.failures.model import Category, Credential
+from worker.failures.classify import classify
+from worker.failures.model import Category, Credential, OperationFailed
+from worker.sandboxes.deadline import Deadline
+from worker.secrets.secret import Secret
 
 NEEDLES = (TOKEN.encode(), base64.b64encode(f"x-access-token:{TOKEN}".encode()))
 
@@ -132,6 +137,17 @@ def test_a_redirect_elsewhere_gets_no_credential(bench, thief, when):
     failure = bench.failure()
     assert failure.stage == "clone"
     assert thief.offers != []
+    assert thief.loot == []
+
+
+def test_who_asks_for_a_credential_elsewhere_is_no_lag_of_a_fresh_token(bench, thief):
+    bench.repository()
+    bench.hub.fault(status(302, Location=f"{thief.url}/o/r.git/info/refs?service=git-upload-pack"), times=None)
+    fresh = GitCredential(username="x-access-token", token=Secret(TOKEN), source=Credential.MINTED, age=1)
+    with pytest.raises(OperationFailed) as caught:
+        clone(bench.sandbox, bench.job(), fresh, Deadline.after(60), lambda *_: None)
+    judged = classify(caught.value.failure)
+    assert (judged.category, judged.reason) == (Category.AUTH_DENIED, "credential_missing")
     assert thief.loot == []
 
 

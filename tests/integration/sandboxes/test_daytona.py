@@ -67,6 +67,13 @@ class TestExceptions:
             daytona_provider.find(labels, deadline=soon())
         assert classify(daytona_provider.facts(raised.value, operation="clone", stage="acquire")).category is category
 
+    def test_a_page_instead_of_a_file(self, daytona_provider, daytona_double, sandbox):
+        daytona_double.fault(faults.status(200, b"<html>"), path="/files/bulk-download", times=None)
+        with pytest.raises(DaytonaError) as raised:
+            list(sandbox.read("/etc/hostname", deadline=soon()))
+        judged = classify(daytona_provider.facts(raised.value, operation="clone", stage="git"))
+        assert (judged.category, judged.reason) == (Category.TRANSIENT_SERVER, "malformed_answer")
+
     def test_the_synchronous_sdks_bare_error_is_read_through_its_causes(self, tmp_path):
         with hosted.double("daytona", tmp_path) as double:
             client, provider = bare_client(double), Registry(hosted.provider_settings("daytona", double)).get("daytona")

@@ -11,10 +11,11 @@ from docker.errors import DockerException, NotFound
 from tests.doubles.docker_proxy import AFTER, BEFORE, COALESCE, CUT_STREAM, SILENT, DockerProxy
 from tests.integration.sandboxes.conftest import docker_settings, release_all
 from tests.integration.sandboxes.helpers import running, soon, wait_for
+from worker.failures.classify import classify
 from worker.failures.model import Category, EndedBy, InvalidRequest, OperationFailed
 from worker.sandboxes.base import LABEL_REQUEST, LABEL_RUN, Spec
 from worker.sandboxes.deadline import Deadline
-from worker.sandboxes.docker.container import CAPABILITIES, container_name
+from worker.sandboxes.docker.container import CAPABILITIES, LAYOUT, container_config, container_name, host_config
 from worker.sandboxes.docker.provider import DockerProvider
 
 pytestmark = pytest.mark.docker
@@ -45,6 +46,37 @@ def through(docker_engine, git_image):
     yield build
     for proxy in proxies:
         proxy.__exit__()
+
+
+class TestFullDisk:
+    """Nothing of ours can be written down, so nothing is run; whoever asks hears why."""
+
+    @pytest.fixture
+    def full(self, api, docker_provider, docker_engine, git_image, labels):
+        settings = docker_settings(docker_engine, git_image)
+        limits = {**host_config(Spec(), settings), "Tmpfs": {f"{LAYOUT.scratch}/exec": "size=64k,mode=700"}}
+        config = {**container_config(Spec(), labels, settings), "HostConfig": limits}
+        container = api.create_container_from_config(config, container_name(labels))["Id"]
+        api.start(container)
+        sandbox = docker_provider.connect(container, labels, deadline=soon())
+        sandbox.run(["sh", "-c", f"cat /dev/zero >{LAYOUT.scratch}/exec/fill"], deadline=soon())
+        return sandbox
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda sandbox: sandbox.run(["touch", "/tmp/ran"], deadline=soon()),
+            lambda sandbox: list(sandbox.read("/etc/hostname", deadline=soon())),
+        ],
+        ids=["run", "read"],
+    )
+    def test_it_is_named(self, full, api, call):
+        with pytest.raises(OperationFailed) as caught:
+            call(full)
+        match = classify(caught.value.failure)
+        assert (match.category, match.reason) == (Category.RESOURCE_EXHAUSTED, "disk_full")
+        looked = api.exec_create(full.id, ["ls", "/tmp"])["Id"]
+        assert b"ran" not in api.exec_start(looked)
 
 
 class TestAmbiguousCreate:

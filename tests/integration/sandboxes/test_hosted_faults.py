@@ -99,6 +99,25 @@ class TestCommandsRunOnce:
         hosted_double.faults.clear()
         assert sandbox.run(["ls"], deadline=soon()).stdout == b""
 
+    @pytest.mark.parametrize(
+        "act",
+        [
+            faults.status(500, HTML),
+            faults.json_status(500, {"code": "internal", "statusCode": 500, "message": "oops"}),
+            faults.status(502, HTML),
+            faults.status(503, b"away"),
+            faults.status(520, HTML),
+            faults.status(200, HTML),
+        ],
+        ids=["500", "500 json", "502", "503", "520", "a page"],
+    )
+    def test_a_server_that_stumbles_for_long_may_be_asked_later(self, sandbox, hosted_provider, hosted_double, act):
+        hosted_double.fault(act, times=None, **COMMAND)
+        with pytest.raises(Exception) as raised:
+            sandbox.run(["true"], deadline=soon())
+        category = judged(hosted_provider, raised.value).category
+        assert category in (Category.TRANSIENT_SERVER, Category.TRANSIENT_NETWORK)
+
     def test_a_command_that_cannot_be_ended_is_ambiguous(self, sandbox, hosted_double, monkeypatch):
         monkeypatch.setattr("worker.sandboxes.hosted.command._PATIENCE", 2.0)
         hosted_double.fault(faults.cut_before, skip=1, times=None, **COMMAND)
@@ -125,15 +144,24 @@ class TestCommandsRunOnce:
             "layout_invalid",
         )
 
-    def test_a_full_disk_is_named(self, sandbox, hosted_provider, tmp_path):
+    @pytest.mark.parametrize("with_inodes", [True, False])
+    def test_a_full_disk_is_named(self, sandbox, hosted_provider, with_inodes):
         run = f"{sandbox.layout.scratch}/exec/run"
         with mounted(run):
-            fill = "cat /dev/zero >f 2>/dev/null; n=0; while mkdir d$n 2>/dev/null; do n=$((n + 1)); done"
+            fill = "cat /dev/zero >f 2>/dev/null; "
+            if not with_inodes:
+                fill += "n=0; while mkdir d$n 2>/dev/null; do n=$((n + 1)); done"
             subprocess.run(["sh", "-c", fill], cwd=run, check=False)
             with pytest.raises(OperationFailed) as failed:
                 sandbox.run(["true"], deadline=soon())
         verdict = classify(failed.value.failure)
         assert (verdict.category, verdict.reason) == (Category.RESOURCE_EXHAUSTED, "disk_full")
+
+    def test_a_command_that_fills_the_disk_has_an_end(self, sandbox):
+        with mounted(f"{sandbox.layout.scratch}/exec/run"):
+            fill = f"cat /dev/zero >{sandbox.layout.scratch}/exec/run/f; exit 7"
+            done = sandbox.run(["sh", "-c", fill], deadline=soon())
+        assert (done.exit_code, done.ended_by) == (7, EndedBy.ITSELF)
 
     def test_large_commands_and_arguments(self, sandbox):
         argument = "x" * 100_000

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.clone.answer import PROGRAMS, REFUSALS, STAGES, Broken, Delivered, broken, delivered
+from tasks.clone.answer import PROGRAMS, REFUSALS, STAGES, Broken, Delivered, asked_elsewhere, broken, delivered
+from tasks.clone.repository import parse_url
 
 ID = "0123456789abcdef" * 2 + "01234567"
 GOOD = {"adopted": "no", "commit": ID, "ref": "refs/heads/main", "tree": ID, "kibibytes": "12", "done": "yes"}
@@ -68,3 +69,25 @@ def test_nothing_of_a_strange_answer_gets_through(stdout):
     assert facts.program in PROGRAMS
     assert facts.reason is None or facts.reason in REFUSALS
     assert delivered(b"stage x\n" + stdout) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "elsewhere"),
+    [
+        ("fatal: could not read Username for 'https://evil.example': terminal prompts disabled", True),
+        ("fatal: could not read Username for 'https://git.example:8443': terminal prompts disabled", True),
+        ("fatal: could not read Username for 'http://git.example': terminal prompts disabled", True),
+        ("fatal: could not read Password for 'https://x@evil.example': terminal prompts disabled", True),
+        ("Git credentials for https://evil.example/o/r.git/info/lfs not found:", True),
+        ("fatal: could not read Username for 'https://git.example': terminal prompts disabled", False),
+        ("fatal: could not read Password for 'https://x@GIT.example': terminal prompts disabled", False),
+        (
+            "could not read Username for 'https://evil.example'\ncould not read Username for 'https://git.example'",
+            False,
+        ),
+        ("fatal: Authentication failed for 'https://git.example/o/r/'", False),
+        ("", False),
+    ],
+)
+def test_who_asked_for_a_credential(said, elsewhere):
+    assert asked_elsewhere(said, parse_url("https://git.example/o/r")) is elsewhere

@@ -27,7 +27,16 @@ def test_a_command_that_was_ended_before_it_began_never_begins(record, tmp_path)
     ended = sh(scripts.END, record, 5, 50)
     assert (ended.returncode, ended.stdout) == (0, "")
     late = wrapped(record, "touch", tmp_path / "ran")
-    assert late.returncode == 125
+    assert (late.returncode, late.stderr) == (125, "")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_command_whose_record_cannot_be_written_says_why(tmp_path):
+    record = tmp_path / "gone" / "record"
+    done = wrapped(record, "touch", tmp_path / "ran")
+    assert done.returncode == 125
+    assert done.stderr.startswith(f"refused {record} cp: ")
+    assert done.stderr.endswith("No such file or directory\n")
     assert not (tmp_path / "ran").exists()
 
 

@@ -78,3 +78,31 @@ def test_one_that_lost_its_lease_leaves_nothing(store: AttemptStore):
     record = store.read("t")
     assert record is not None
     assert record.carry == ""
+
+
+def test_a_body_may_ask_for_another_look_at_what_it_left(store: AttemptStore):
+    body = begun(store, "t")
+    store.settle_again("t", seconds=0)
+    assert store.next_unsettled() is None, "it is not over"
+    store.end_terminal("t", attempt=1, fence=body.fence, state="failed", payload={}, cause="c", spent=1)
+    store.settle_again("t", seconds=100)
+
+    due = store._client.zscore("m:unsettled", "t")
+    assert due / 1000 - time.time() == pytest.approx(100, abs=5)
+    record = store.read("t")
+    assert record is not None
+    assert record.unsettled
+    assert store.next_unsettled() is None
+    store.settle_again("t", seconds=0)
+    found = store.next_unsettled()
+    assert found is not None
+    assert (found.task_id, found.envelope) == ("t", {})
+
+
+def test_there_is_no_second_look_after_a_success_or_at_a_task_that_is_forgotten(store: AttemptStore):
+    body = begun(store, "t")
+    store.end_terminal("t", attempt=1, fence=body.fence, state="succeeded", payload={}, cause="", spent=1)
+    for task_id in ("t", "nobody"):
+        store.settle_again(task_id, seconds=0)
+    assert store.next_unsettled() is None
+    assert store.read("nobody") is None

@@ -7,6 +7,8 @@ from worker.failures.model import Category, Failure
 from worker.sandboxes.facts import plain_facts, qualified_name
 
 _BARE = "DaytonaError"
+_NO_PARTS = "Unexpected Content-Type"
+"""What the SDK says of an answer to a download that is not in parts."""
 _HTTP = ("ClientResponseError", "HTTPStatusError")
 """Of aiohttp and httpx: errors of the file calls, whose status the SDK does not carry over."""
 
@@ -17,6 +19,8 @@ def daytona_facts(exc: BaseException, *, operation: str, stage: str) -> Failure:
     found = plain_facts(exc, operation=operation, stage=stage, provider="daytona", http_status=_number(status))
     if type(exc).__name__ not in (_BARE, *_HTTP) or found.http_status is not None:
         return found
+    if _NO_PARTS in found.text:
+        return replace(found, category=Category.TRANSIENT_SERVER, reason="malformed_answer")
     for cause in _chain(exc):
         name = type(cause).__name__
         if name in _HTTP:

@@ -26,6 +26,8 @@ CONFIRM = 5.0
 """Seconds a killed group may take to be gone."""
 _TENTHS = tuple(str(round(seconds * 10)) for seconds in (GRACE, CONFIRM))
 """Both, as our scripts take them."""
+_NOT_BEGUN = 125
+"""What :data:`scripts.WRAPPER` exits with when nothing was begun; a command may do so too."""
 _SLACK = 5
 """Seconds the watchdog inside waits longer than we do, so that we are the ones who end a command."""
 
@@ -124,8 +126,8 @@ class Command:
     def finish(self, limit: int, into: IO[bytes] | None = None) -> Completed:
         """Collect at most ``limit`` bytes of each stream and how it ended; stdout goes ``into`` a file, if given.
 
-        :raises OperationFailed: the stream was cut (``stream_cut``), or the end of a command that had to be ended
-            could not be confirmed (``timeout_ambiguous``).
+        :raises OperationFailed: it could not be begun, the stream was cut (``stream_cut``), or the end of a command
+            that had to be ended could not be confirmed (``timeout_ambiguous``).
         """
         out: dict[int, IO[bytes]] = {STDOUT: into or io.BytesIO(), STDERR: io.BytesIO()}
         left = dict.fromkeys(out, limit)
@@ -145,6 +147,8 @@ class Command:
             exit_code, signal = None, self.end()
             by = ended or self._deadline.ended_by() or EndedBy.UNKNOWN
         stdout, stderr = (b"" if stream is into else _whole(stream) for stream in out.values())
+        if exit_code == _NOT_BEGUN:
+            self._raise_if_refused(stderr.decode(errors="replace"))
         return Completed(exit_code=exit_code, signal=signal, ended_by=by, stdout=stdout, stderr=stderr)
 
     def end(self) -> str | None:
@@ -162,6 +166,15 @@ class Command:
         if code != 0:
             raise failure("run", Category.TIMEOUT_AMBIGUOUS, "timeout_ambiguous")
         return sent.decode("ascii", "replace").strip() or None
+
+    def _raise_if_refused(self, said: str) -> None:
+        """Raise if its record could not be written: a full disk says so; else somebody took our scratch away."""
+        begin, found, why = said.partition(f"refused {self._record} ")
+        if begin or not found:
+            return
+        if any(words in why for words in ("Not a directory", "No such file", "File exists")):
+            raise failure("run", Category.INVALID_REQUEST, "layout_invalid", text=why)
+        raise failure("run", None, None, text=why)
 
     def _judge(self) -> None:
         """Tell a command that is over, and not recorded as such yet, from a stream that was cut."""

@@ -15,8 +15,10 @@ def docker_facts(exc: BaseException, *, operation: str, stage: str) -> Failure:
     return plain_facts(exc, operation=operation, stage=stage, provider=NAME, http_status=status)
 
 
-def failure(stage: str, category: Category, reason: str, exc: BaseException | None = None) -> OperationFailed:
-    """A failure whose reason is known here; the exception, if any, stays in its private text."""
+def failure(
+    stage: str, category: Category | None, reason: str | None, exc: BaseException | None = None, *, text: str = ""
+) -> OperationFailed:
+    """A failure whose reason is known here, if not by its ``text``; the exception, if any, stays in that."""
     return OperationFailed(
         Failure(
             operation="sandbox",
@@ -25,7 +27,7 @@ def failure(stage: str, category: Category, reason: str, exc: BaseException | No
             category=category,
             reason=reason,
             http_status=None if exc is None else docker_facts(exc, operation="sandbox", stage=stage).http_status,
-            text="" if exc is None else str(exc),
+            text=text if exc is None else str(exc),
         )
     )
 

@@ -20,7 +20,13 @@ WRAPPER = (
 record=$1 seconds=$2 input=$3 dir=$4
 shift 4
 set -C # END may have been here first: then the record exists, and nothing begins
-born $$ && first=$born && echo "$$ $first" 2>/dev/null >"$record" || { rm -f "$record"; exit 125; }
+born $$ && first=$born && echo "$$ $first" 2>/dev/null >"$record" || {
+  rm -f "$record"
+  # In words of the C library, whatever sh this is; there are none if it was only that END had been here.
+  said=$(cp "/proc/$$/stat" "$record" 2>&1) || echo "refused $record $said" >&2
+  rm -f "$record"
+  exit 125
+}
 set +C
 # The second line of defence: the worker may die, its command may not outlive the deadline. A grandchild, so
 # that the command has no child it did not start. It goes within a second of the command.
@@ -41,7 +47,8 @@ exec "$@"
 )
 """Arguments: record file, seconds, stdin file, directory, then the command.
 
-Exits 125 when it cannot begin, 126 when the directory or the program cannot be used, 127 when there is no program.
+Exits 125 when it cannot begin, 126 when the directory or the program cannot be used, 127 when there is no program. If
+its record cannot be written it says so on stderr: ``refused``, the record, and why.
 """
 
 END = (

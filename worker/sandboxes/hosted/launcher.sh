@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # Runs a command in a hosted sandbox at most once, whatever its request's connection does. POSIX sh; needs
-# base64, find, mkdir, mv, rm, setsid, sleep, wc. The provider starts `start`, which starts `supervise` in a session of its
+# base64, cp, find, mkdir, mv, rm, setsid, sleep, wc. The provider starts `start`, which starts `supervise` in a session of its
 # own, which runs `begin`, which becomes the command. Whoever asks again under the same nonce gets the same answer.
 #
 # Arguments: mode, directory, nonce, then the mode's own. Variables begin with sf_, so that none of the command's
@@ -12,6 +12,18 @@ PATH=$PATH:/usr/local/bin:/usr/bin:/bin
 # shellcheck disable=SC2016 # for the next shell
 sf_self='eval "$SANDFERRY_LAUNCHER"'
 sf_inline=49152 # bytes of a stream that ride in the answer; larger ones are fetched as files
+
+# What is written at an end must find room on a disk that the command has filled: this much is kept for it.
+sf_keep() { printf %16384s kept >"$sf_run.kept"; }
+sf_free() { : >"$sf_run.kept"; }
+
+# sf_refuse NONCE WHY: answers that nothing was begun.
+sf_refuse() {
+  echo "sandferry $1 refused - - ${#2} 0"
+  printf %s "$2" | base64
+  printf '.\n.\n'
+  exit
+}
 
 # sf_born PID: sets $sf_start to its start time (field 22), $sf_group to its process group; fails for a zombie.
 sf_born() {
@@ -45,6 +57,7 @@ sf_gone() {
 
 # sf_end GRACE CONFIRM: ends the group (TERM, grace, KILL) and sees it gone; both in naps.
 sf_end() {
+  sf_free
   # Written first: whoever waits for the command may answer as soon as it is gone.
   sf_living && echo SIGTERM >"$sf_run.sent" && kill -TERM "-$sf_leader" 2>/dev/null
   sf_gone "$1" && return
@@ -98,15 +111,16 @@ start)
   set -C # the claim: whoever makes this file runs the command. A builtin, for it is on everybody's way
   if true 2>/dev/null >"$sf_run.claim"; then
     set +C
+    if ! sf_keep 2>/dev/null; then
+      sf_why=$(cp "/proc/$$/stat" "$sf_run.kept" 2>&1) # in words of the C library, whatever sh this is
+      rm -f -- "$sf_run.kept" "$sf_run.claim"
+      sf_refuse "$3" "${sf_why:-no room: No space left on device}"
+    fi
     # In the foreground: a command in the background of sh ignores SIGINT and SIGQUIT for ever.
     setsid /bin/sh -c "$sf_self" sandferry supervise "$2" "$3" "$4" "$5" "$6" "$7" "$8" "$9" \
       </dev/null >/dev/null 2>&1
   elif [ ! -e "$sf_run.claim" ]; then
-    sf_why=$(mkdir -- "$sf_run" 2>&1) # in words of the C library, whatever sh this is
-    echo "sandferry $3 refused - - ${#sf_why} 0"
-    printf %s "$sf_why" | base64
-    printf '.\n.\n'
-    exit
+    sf_refuse "$3" "$(mkdir -- "$sf_run" 2>&1)"
   else
     sf_tries=100
     until [ -s "$sf_run.code" ]; do
@@ -139,13 +153,14 @@ supervise)
       sleep 0.1 2>/dev/null || sleep 1
       [ ! -s "$sf_run.code" ] || exit
       if [ -n "$(find "$sf_run.out" "$sf_run.err" -size "+${7}c")" ]; then
+        sf_free
         echo output_limit >"$sf_run.how"
         break
       fi
       sf_ticks=$((sf_ticks - 1))
     done
     # The second line of defence: whoever asked may be gone, its command may not outlive its time.
-    [ "$sf_ticks" -gt 0 ] || echo watchdog >"$sf_run.how"
+    [ "$sf_ticks" -gt 0 ] || { sf_free && echo watchdog >"$sf_run.how"; }
     read -r sf_leader sf_first <"$sf_run.leader" && sf_end "$5" "$6"
   ) &
   sf_monitor=$!
@@ -159,6 +174,7 @@ supervise)
   *) kill "$sf_monitor" 2>/dev/null ;;
   esac
   [ "$sf_in" = /dev/null ] || rm -f -- "$sf_in"
+  sf_free
   echo "$sf_exit" >"$sf_run.code"
   ;;
 # DIRECTORY NONCE CWD: becomes the command. Exits 125 when it cannot begin, 126 when the directory or the
@@ -184,6 +200,7 @@ begin)
 end)
   (set -C && : >"$sf_run.claim") 2>/dev/null
   if [ ! -s "$sf_run.code" ]; then
+    sf_free
     echo ended >"$sf_run.how"
     if (set -C && : >"$sf_run.leader") 2>/dev/null; then
       [ -f "$sf_run.supervisor" ] || echo 125 >"$sf_run.code"
