@@ -255,7 +255,7 @@ def test_settings_that_lose_tasks_are_refused_without_their_values(local_service
 
     assert done.returncode == typo.returncode == 2
     assert "visibility_timeout must exceed deadline_max" in done.stderr
-    assert typo.stderr.startswith("sandferry: not valid: lease.")
+    assert typo.stderr.startswith("sandferry: not valid: SANDFERRY_LEASE: ")
     assert "s3cret" not in typo.stderr
 
 
