@@ -36,15 +36,18 @@ def request_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def too_deep(value: Any) -> bool:
     """Whether lists and objects of a decoded message stand in each other more than :data:`DEEPEST` times."""
     layer = [value]
-    for _ in range(DEEPEST + 1):
-        layer = [inner for outer in layer if isinstance(outer, dict | list | tuple) for inner in _inside(outer)]
-        if not layer:
-            return False
-    return True
+    for _ in range(DEEPEST):
+        layer = [inner for outer in layer for inner in _inside(outer) if isinstance(inner, dict | list | tuple)]
+    return bool(layer)
 
 
 def _inside(outer: Any) -> Any:
-    return outer.values() if isinstance(outer, dict) else outer
+    match outer:
+        case dict():
+            return outer.values()
+        case list() | tuple():
+            return outer
+    return ()
 
 
 def malformed(headers: Any, payload: Any) -> str | None:
