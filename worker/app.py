@@ -42,6 +42,8 @@ JOBS = {
 ROUTES = {name: {"queue": queue} for name, queue in JOBS.items()}
 TASKS = tuple(f"tasks.{job}.task" for job in ("clone", "copy_back", "dispatch", "lifecycle", "maintenance"))
 
+NAMESAKE_TIMEOUT = 0.5
+"""Seconds that a worker waits at its start for the answer of another of its name."""
 HARD_LIMIT_MARGIN = 120.0
 """Seconds past the longest deadline after which the pool kills a body; our own deadlines come first."""
 
@@ -157,6 +159,19 @@ def _serve_metrics(**_: Any) -> None:
 def _warn_of_variables(**_: Any) -> None:
     for unknown in startup.unknown_variables(dict(os.environ)):
         log.warning("variable without effect", setting=unknown.setting, consequence=unknown.consequence)
+
+
+@worker_ready.connect
+def _warn_of_a_namesake(sender: Any = None, **_: Any) -> None:
+    """Look for another worker of this name; this one does not answer while it asks."""
+    name = str(getattr(sender, "hostname", ""))
+    try:
+        namesakes = app.control.ping(destination=[name], timeout=NAMESAKE_TIMEOUT) if name else []
+    except Exception as exc:  # noqa: BLE001 - every transport has its own; a question unanswered stops no worker
+        log.info("namesakes not looked for", exception=type(exc).__name__)
+        return
+    if namesakes:
+        log.warning("another worker has this name: control messages may reach one of them only", node=name)
 
 
 @worker_ready.connect

@@ -11,7 +11,7 @@ def worker(
     queues: Annotated[str, typer.Option("--queues", "-Q", help="Comma-separated; all of them by default.")] = "",
     concurrency: Annotated[int, typer.Option("--concurrency", "-c", min=1, help="Bodies at once.")] = 4,
     pool: Annotated[str, typer.Option("--pool", "-P", help="prefork or threads.")] = "prefork",
-    name: Annotated[str, typer.Option("--name", "-n", help="Node name; unique on a machine.")] = "sandferry@%h",
+    name: Annotated[str, typer.Option("--name", "-n", help="Node name, unique; default: its queues@host.")] = "",
 ) -> None:
     """Run jobs. Further options go to `celery worker` as they are."""
     from worker.app import QUEUES  # noqa: PLC0415 - reads the settings
@@ -21,7 +21,8 @@ def worker(
     wanted = queues.split(",") if queues else list(QUEUES)
     if unknown := sorted(set(wanted) - set(QUEUES)):
         raise typer.BadParameter(f"unknown queue {unknown[0]!r}; there are {', '.join(QUEUES)}", param_hint="--queues")
-    named = ["-Q", ",".join(wanted), "-c", str(concurrency), "-P", pool, "-n", name]
+    node = name or f"{'-'.join(wanted) if queues else 'sandferry'}@%h"
+    named = ["-Q", ",".join(wanted), "-c", str(concurrency), "-P", pool, "-n", node]
     _celery(["worker", *named, *context.args])
 
 

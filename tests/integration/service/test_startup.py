@@ -53,3 +53,13 @@ def test_a_misspelt_variable_is_said(tmp_path: Path, valkey_url: str):
     worker = rig.worker(env={"SANDFERRY_TOOL_ALLOWED": "sha256:x"})
     until(lambda: "is SANDFERRY_TOOLS_ALLOWED meant?" in worker.text(), what="a warning")
     rig.close()
+
+
+def test_a_second_worker_of_the_same_name_says_so(tmp_path: Path, valkey_url: str):
+    rig = Rig(valkey_url, tmp_path)
+    first, second = rig.worker("same"), rig.worker("same")
+    until(lambda: "another worker has this name" in second.text(), what="a warning")
+    assert first.text().count("another worker has this name") == 1  # they share a log: the second said it, once
+    third = rig.worker("another")
+    assert "another worker has this name" not in third.text()
+    rig.close()
