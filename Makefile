@@ -14,14 +14,17 @@ RUN := $(VENV)/.runs
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 ADVICE := the packages could not be installed: is PyPI reachable? behind a proxy set HTTPS_PROXY
 
-.PHONY: demo test canary lint bench corpus docs lock help clean live-e2b live-daytona
+.PHONY: demo start test canary lint bench corpus docs lock help clean live-e2b live-daytona
 
 demo: $(RUN) ## Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)
 	@$(BIN)/sandferry demo
 
+start: $(STAMP) ## Run the whole service here, with an embedded Valkey, until Ctrl-C (docs/operations.md)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" exec honcho start
+
 test: $(STAMP) ## Run the tests; those that need Docker are skipped where there is no engine (not in CI)
-	@echo "==> running the tests (about ten minutes on two cores; Docker ones need an engine, see docs/development.md)"
-	@$(BIN)/python -m tests.rig.docker_engine --optional -- $(BIN)/pytest -n $(JOBS) --dist loadfile $(TESTS)
+	@echo "==> running the tests ($(or $(TESTS),about ten minutes on two cores); Docker ones need an engine, see docs/development.md)"
+	@$(BIN)/python -m tests.rig.docker_engine --optional -- $(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
 	@$(BIN)/ruff format --check .

@@ -53,7 +53,8 @@ def _settings() -> str:
         "|---|---|---|",
     ]
     for name, field in Settings.model_fields.items():
-        default = "" if field.default is None else f"`{_plain(field.default)}`"
+        value = field.get_default(call_default_factory=True)
+        default = "" if value is None else f"`{_plain(value)}`"
         rows.append(f"| `SANDFERRY_{name.upper()}` | {default} | {field.description or ''} |")
     return "\n".join(rows) + "\n"
 
@@ -61,6 +62,8 @@ def _settings() -> str:
 def _plain(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "(none)"
+    if isinstance(value, dict):
+        return ",".join(f"{key}={place}" for key, place in value.items()) or "(none)"
     return str(value)
 
 

@@ -1,3 +1,3 @@
 """What all tests share."""
 
-pytest_plugins = ["tests.rig.valkey_fixture", "tests.rig.docker_fixture"]
+pytest_plugins = ["tests.rig.valkey_fixture", "tests.rig.docker_fixture", "tests.rig.longest_first"]

@@ -15,7 +15,7 @@ from celery.signals import (
     worker_ready,
     worker_shutdown,
 )
-from kombu.entity import Queue
+from kombu.entity import Exchange, Queue
 
 from worker import startup
 from worker.failures.cause import Cause
@@ -88,7 +88,7 @@ def configuration(config: Settings) -> dict[str, Any]:
         "worker_send_task_events": True,
         "task_send_sent_event": False,
         # Queues.
-        "task_queues": [Queue(name) for name in QUEUES],
+        "task_queues": [Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         "task_routes": ROUTES,
         "task_default_queue": "lifecycle",
         "task_create_missing_queues": False,
@@ -133,9 +133,12 @@ def _logging(**_: Any) -> None:
 
 @worker_init.connect
 def _before_the_pool_forks(**_: Any) -> None:
-    _refuse(startup.faults(settings(), app.conf))
-    metrics.prepare(settings())
-    sentry.init(settings())
+    try:
+        _refuse(startup.faults(settings(), app.conf))
+        metrics.prepare(settings())
+        sentry.init(settings())
+    except Exception as exc:  # noqa: BLE001 - Celery would go on without what was to be set up, and not say so
+        sys.exit(f"sandferry: the worker cannot be set up ({type(exc).__name__})")
 
 
 @beat_init.connect
@@ -156,9 +159,9 @@ def _serve_metrics(**_: Any) -> None:
 
 
 @worker_ready.connect
-def _warn_of_variables(**_: Any) -> None:
-    for unknown in startup.unknown_variables(dict(os.environ)):
-        log.warning("variable without effect", setting=unknown.setting, consequence=unknown.consequence)
+def _notice(**_: Any) -> None:
+    for notice in startup.notices(settings(), dict(os.environ)):
+        log.warning("a setting wants a look", setting=notice.setting, consequence=notice.consequence)
 
 
 @worker_ready.connect

@@ -1,6 +1,8 @@
 """The `sandferry` command."""
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -13,6 +15,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+def print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
+    """Print the version, and end."""
+    if wanted:
+        typer.echo(f"sandferry {version('sandferry')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool | None,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version, and end."),
+    ] = None,
+) -> None:
+    """Options that stand before a command."""
+
+
 app.command("worker", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(processes.worker)
 app.command("beat")(processes.beat)
 app.command("flower", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(processes.flower)

@@ -24,7 +24,7 @@ _UNLOCATED = frozenset({"unix", "redis+socket", "npipe", "amqp", "amqps", "pyamq
 
 def refuse(why: str) -> PydanticCustomError:
     """What a check raises. ``why`` goes to the operator and holds nothing of the value."""
-    return PydanticCustomError("setting", why)  # type: ignore[arg-type]  # wants a literal: ours are
+    return PydanticCustomError("setting", why)
 
 
 def address(*schemes: str) -> Callable[[str], str]:

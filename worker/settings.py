@@ -41,7 +41,7 @@ class Settings(BaseSettings):
 
     # Where messages, results and records live. The record store must be Redis or Valkey.
     broker_url: Broker = "redis://127.0.0.1:6379/0"
-    """Where messages travel: Redis or Valkey (`redis://`), or RabbitMQ (`amqp://`)."""
+    """Where messages travel: Redis or Valkey (`redis://`), or RabbitMQ (`amqp://`; not tried yet)."""
     result_backend: str | None = None
     """Defaults to the broker when that is Redis, else to ``state_url``."""
     state_url: Store | None = None

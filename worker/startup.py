@@ -40,9 +40,12 @@ def beat_faults(config: Settings) -> list[Fault]:
     return [] if wrong is None else [Fault("SANDFERRY_SENTRY_DSN_FILE", wrong)]
 
 
-def unknown_variables(environment: dict[str, str]) -> list[Fault]:
-    """Look for settings that are misspelt: they have no effect, and an allow-list without effect allows all."""
-    return [Fault(*each) for each in startup_files.misspelt(environment)]
+def notices(config: Settings, environment: dict[str, str]) -> list[Fault]:
+    """Look for what a worker can live with and an operator wants to hear.
+
+    A setting that is misspelt has no effect, and an allow-list without effect allows all.
+    """
+    return [Fault(*each) for each in (*startup_files.missing(config), *startup_files.misspelt(environment))]
 
 
 def warnings(config: Settings, client: Any) -> list[Fault]:

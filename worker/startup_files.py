@@ -20,6 +20,12 @@ def unusable(config: Settings) -> Iterator[tuple[str, str]]:
             yield f"{PREFIX}{name.upper()}", found
 
 
+def missing(config: Settings) -> Iterator[tuple[str, str]]:
+    """Yield what is not there yet and may still come: (variable, what to do)."""
+    if config.keyring_file is not None and not _exists(config.keyring_file):
+        yield f"{PREFIX}KEYRING_FILE", "does not exist: no credential can be used; make it with `sandferry keys new`"
+
+
 def misspelt(environment: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Yield variables with our prefix that are no settings: (variable, advice)."""
     known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
@@ -52,6 +58,13 @@ def _text(file: Path) -> str | None:
         return None
 
 
+def _exists(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:
+        return True  # nobody may look: whoever opens it says so
+
+
 def _key_of(name: str) -> Callable[[Settings], str | None]:
     def look(config: Settings) -> str | None:
         file: Path | None = getattr(config, name)
@@ -61,8 +74,8 @@ def _key_of(name: str) -> Callable[[Settings], str | None]:
 
 
 def _key_ring(config: Settings) -> str | None:
-    if config.keyring_file is None:
-        return None
+    if config.keyring_file is None or not _exists(config.keyring_file):
+        return None  # one that is yet to be made is a notice: it is read anew by every job
     from worker.secrets.keyring import KeyRingError, load  # noqa: PLC0415 - worker memory is budgeted
 
     try:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +78,7 @@ class CopyBack:
             try:
                 fetched = self._fetch(captured, home)
             finally:
-                beside.submit(discard, self.sandbox, captured, Deadline.after(CLEAN_UP))
+                beside.submit(copy_context().run, discard, self.sandbox, captured, Deadline.after(CLEAN_UP))
             return self._import(fetched, home)
 
     def _import(self, fetched: Capture, home: Path) -> Brought:

@@ -92,7 +92,8 @@ class CopyBackTask(ClassifiedTask):
         status: Ended = "retry_exhausted" if verdict.exhausted else "failed"
         if verdict.category is Category.CANCELLED:
             status = "cancelled"
-        self._finish(attempt, status, cause=line, next_action=RECOVER)
+        lost = verdict.category is Category.SANDBOX_LOST
+        self._finish(attempt, status, cause=line, next_action="" if lost else RECOVER)
 
     def settle(self, request: CopyBackRequest, attempt: Attempt, verdict: Verdict | None) -> None:
         """After a failure keep the sandbox: the work is in it, and only there."""

@@ -103,6 +103,11 @@ def test_a_file_that_is_no_such_file_is_refused(name: str, content: bytes | None
     if content is not None:
         file.write_bytes(content)
         file.chmod(0o600)
+    elif name == "keyring_file":
+        assert [fault.setting for fault in startup.notices(Settings(keyring_file=file), {})] == [
+            "SANDFERRY_KEYRING_FILE"
+        ]
+        return
     if content == b"\x00" * 10 and name.endswith("api_key_file"):
         return  # a key is whatever the service says
     assert faults(**{name: file if name != "github_ca_file" else str(file)}) == [f"SANDFERRY_{name.upper()}"]

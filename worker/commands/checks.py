@@ -55,7 +55,15 @@ def packages(_: Settings) -> list[Finding]:
 def _shadow_in_cwd(name: str, expected: Path) -> bool:
     here = Path.cwd()
     candidates = (here / f"{name}.py", here / name / "__init__.py")
-    return any(path.exists() and path.resolve().parent not in {expected, expected.parent} for path in candidates)
+    return any(path.exists() and not _is_ours(path, expected) for path in candidates)
+
+
+def _is_ours(path: Path, expected: Path) -> bool:
+    """Whether it is what runs, or a checkout of it beside the installed one."""
+    return (
+        path.resolve().parent in {expected, expected.parent}
+        or path.read_bytes() == (expected / "__init__.py").read_bytes()
+    )
 
 
 def broker(config: Settings) -> list[Finding]:
@@ -89,7 +97,7 @@ def celery_settings(config: Settings) -> list[Finding]:
     from worker.app import make_app  # noqa: PLC0415 - same
 
     wrong = startup.faults(config, make_app(config).conf)
-    unknown = startup.unknown_variables(dict(os.environ))
+    unknown = startup.notices(config, dict(os.environ))
     found = [Finding(each.setting, "fault", each.consequence) for each in wrong] or [Finding("delivery settings", "ok")]
     return found + [Finding(each.setting, "warning", each.consequence) for each in unknown]
 
@@ -173,7 +181,7 @@ def keys(config: Settings) -> list[Finding]:
     try:
         count = len(keyring.list_keys(config.keyring_file))
     except (keyring.KeyRingError, OSError) as exc:
-        reason = str(exc) if isinstance(exc, keyring.KeyRingError) else "cannot be read"
+        reason = str(exc).removeprefix("key ring: ") if isinstance(exc, keyring.KeyRingError) else "cannot be read"
         return [Finding("key ring", "fault", f"{reason}; make one with `sandferry keys new`")]
     findings = [Finding(f"key ring ({count} keys)", "ok")]
     if (config.github_app_id is None) != (config.github_app_key_file is None):

@@ -21,7 +21,7 @@ def demo(
         Provider, typer.Option(help="Whose driver to show; a hosted one against a double on loopback.")
     ] = Provider.LOCAL,
 ) -> None:
-    """Show a worker clone a private repository through a token that GitHub has not replicated yet."""
+    """Show a clone, a copy-back and managed tools on real parts, with faults (half a minute)."""
     from worker.demo.run import run  # noqa: PLC0415 - only here
 
     if provider is not Provider.LOCAL and importlib.util.find_spec(provider.value) is None:

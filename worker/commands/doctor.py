@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from worker.commands.checks import CHECKS, Finding
+from worker.commands.places import places
 from worker.settings import Settings, settings
 
 MARKS = {"ok": "ok  ", "warning": "warn", "fault": "FAIL"}
@@ -15,7 +16,7 @@ MARKS = {"ok": "ok  ", "warning": "warn", "fault": "FAIL"}
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False) -> None:
     """Check this installation; exits 1 if something keeps it from working."""
     config = settings()
-    findings = [finding for check in CHECKS for finding in _run(check, config)]
+    findings = [finding for check in (*CHECKS, places) for finding in _run(check, config)]
     for finding in findings:
         if as_json:
             typer.echo(json.dumps({"check": finding.check, "level": finding.level, "advice": finding.advice}))

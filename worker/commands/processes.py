@@ -67,7 +67,7 @@ def valkey(
     port: Annotated[int, typer.Option(help="TCP port on 127.0.0.1.")] = 6379,
     data: Annotated[Path | None, typer.Option(help="Where to keep data; kept between runs. Default: nowhere.")] = None,
 ) -> None:
-    """Run the embedded Valkey in the foreground: a broker for development, with the settings that we ask of one."""
+    """Run the embedded Valkey in the foreground: a broker for development. It keeps nothing, but with --data."""
     import signal  # noqa: PLC0415 - only here
     import threading  # noqa: PLC0415 - same
 

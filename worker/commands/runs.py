@@ -33,6 +33,8 @@ def show(
     if not events and not follow:
         typer.echo("no such run, or its events have expired", err=True)
         raise typer.Exit(1)
+    if not events:
+        typer.echo("nothing of this run yet: waiting (Ctrl-C ends it)", err=True)
     start = events[0].time if events else time.time()
     for event in events:
         typer.echo(to_json(event) if as_json else line(event, start))
@@ -48,7 +50,7 @@ def list_(
     failed: Annotated[bool, typer.Option("--failed", help="Only runs with a job that failed for good.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the runs heard of last, with their last event; of failed ones, the cause."""
+    """List the runs heard of last, with their last event and, if that is a failure, its cause."""
     from worker.retrying.services import services  # noqa: PLC0415 - reads the settings
 
     store = services().events
@@ -56,11 +58,10 @@ def list_(
     for run_id, at, event in rows:
         name, cause = (event.name, event.data.get("cause") or "") if event else ("", "")
         if as_json:
-            row = {"run_id": run_id, "last_event_at": at, "last_event": name}
-            typer.echo(json.dumps(row | {"cause": cause} if failed else row))
+            typer.echo(json.dumps({"run_id": run_id, "last_event_at": at, "last_event": name, "cause": cause}))
         else:
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
-            typer.echo(f"{when}Z  {run_id}  {name}  {cause if failed else ''}".rstrip())
+            typer.echo(f"{when}Z  {run_id}  {name}  {cause}".rstrip())
 
 
 Row = tuple[str, float, Event | None]

@@ -56,7 +56,7 @@ TLS_RULES = (
             r"(?:ca|ee)[_ ](?:md|key)[_ ]too[_ ](?:weak|small)",
             "gave http response to https client",
             r"gnutls_handshake\(\) failed: (?:an unexpected tls packet|a tls (?:fatal|warning) alert has been)",
-            r"gnutls_handshake\(\) failed: (?:a packet with illegal|error in the certificate|no supported|the dh prime)",
+            r"gnutls_handshake\(\) failed: (?:a packet with illegal|error in the cert|no supported|the dh prime)",
             r"gnutls_handshake\(\) failed: (?:could not negotiate|insufficient security|public key signature)",
             r"\bcurl:? \(?(?:51|53|54|58|59|60|66|77|80|82|83|90|91)\b",
         ),

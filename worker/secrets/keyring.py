@@ -118,10 +118,11 @@ def save(path: Path, ring: KeyRing) -> None:
 
 
 def new(path: Path, *, now: datetime | None = None) -> PublicKey:
-    """Add a key, which becomes the one to seal with; makes the file if there is none.
+    """Add a key, which becomes the one to seal with; makes the file, and its directory, if there is none.
 
     :raises KeyRingError: the file is there and cannot be used.
     """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _directory(path.parent) as directory:
         fcntl.flock(directory, fcntl.LOCK_EX)  # two operators at once must not lose one key
         ring = load(path) if path.exists() else KeyRing(())

@@ -162,6 +162,7 @@ def test_runs_list_shows_the_failed_with_their_cause(local_service: Service):
     (shut,) = [row for row in rows if row["run_id"] == "run-shut"]
     assert (shut["last_event"], shut["cause"][:25]) == ("sandbox.git.failed", "clone_failed: stage=clone")
     assert f"run-shut  sandbox.git.failed  {shut['cause']}" in lines
+    assert sandferry(local_service, "runs", "show", "run-shut").stdout.count(shut["cause"]) == 1
     assert "run-open" not in lines
 
 
@@ -247,6 +248,20 @@ def test_doctor_finds_a_package_that_hides_ours(local_service: Service, tmp_path
 
     assert "FAIL  package tasks: another `tasks` hides ours" in done.stdout
     assert done.returncode == 1
+
+
+def test_doctor_takes_a_checkout_beside_the_installed_package_for_ours(local_service: Service, tmp_path: Path):
+    for name in ("worker", "tasks"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_bytes(Path(name, "__init__.py").read_bytes())
+    command = [sys.executable, "-c", "import sys; sys.path.remove(''); from worker.cli import main; main()", "doctor"]
+
+    env = {**local_service.env, "PYTHONPATH": str(Path.cwd())}
+
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    assert "ok    package tasks\n" in done.stdout
+    assert "ok    package worker\n" in done.stdout
 
 
 def test_settings_that_lose_tasks_are_refused_without_their_values(local_service: Service):

@@ -1,6 +1,9 @@
 """What the capture makes is what the import takes: both sides as they are."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +16,7 @@ from worker.imports.delivery import deliver_refs
 from worker.imports.intake import Imported, import_part
 from worker.imports.limits import Limits
 from worker.imports.repository import HostRepository, host_repository
-from worker.sandboxes.base import Sandbox
+from worker.sandboxes.base import Completed, Sandbox
 from worker.sandboxes.deadline import Deadline
 from worker.snapshots.capture import CaptureRequest, capture
 
@@ -89,3 +92,47 @@ def test_a_directory_with_a_repository_in_it(sandbox: Sandbox, tmp_path: Path) -
     assert first.whole
     assert second.whole
     assert changes(first, tmp_path / "p").added == 1
+
+
+class Recorder:
+    """A sandbox that notes which files are read from it, and may damage what commands say on their way."""
+
+    def __init__(self, sandbox: Sandbox, damage: tuple[bytes, bytes] = (b"", b"")) -> None:
+        self._sandbox = sandbox
+        self._damage = damage
+        self.reads: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sandbox, name)
+
+    def run(self, argv: list[str], **options: Any) -> Completed:
+        done = self._sandbox.run(argv, **options)
+        return replace(done, stdout=done.stdout.replace(*self._damage)) if self._damage[0] else done
+
+    def read(self, path: str, **options: Any) -> Iterator[bytes]:
+        self.reads.append(Path(path).name)
+        return self._sandbox.read(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reads"),
+    [
+        ((b"", b""), []),
+        ((b"PACK", b"PICK"), ["part-0.bundle"]),
+        ((b"file part-0.bundle", b"file part-0.bandle"), ["part-0.bundle", "empty.z"]),
+    ],
+    ids=["whole", "damaged", "malformed"],
+)
+def test_small_files_come_with_the_answer(
+    sandbox: Sandbox, agent: Workspace, tmp_path: Path, damage: tuple[bytes, bytes], reads: list[str]
+) -> None:
+    agent.repo.write("f", "two\n")
+    (agent.repo.path / "nothing").mkdir()
+    box: Any = Recorder(sandbox, damage)
+    deadline, limits, here = Deadline.after(60), Limits(), tmp_path / "here"
+    here.mkdir()
+    captured = capture(box, CaptureRequest(path=str(agent.repo.path), key="op", base=agent.base), deadline)
+    got = fetch_capture(captured.files, captured.out_dir, here, limits=limits, deadline=deadline, text=captured.text)
+    assert sorted(box.reads) == sorted(reads)
+    assert got.empty == (b"nothing",)
+    assert got.bundles[0].read_bytes() == (Path(captured.out_dir) / "part-0.bundle").read_bytes()

@@ -63,3 +63,19 @@ def test_a_second_worker_of_the_same_name_says_so(tmp_path: Path, valkey_url: st
     third = rig.worker("another")
     assert "another worker has this name" not in third.text()
     rig.close()
+
+
+def test_a_fault_in_setting_up_ends_the_worker(tmp_path: Path, valkey_url: str):
+    script = (
+        "from worker.observability import sentry\n"
+        "def broken(_): raise RuntimeError('cnry-7Hq2')\n"
+        "sentry.init = broken\n"
+        "from worker.cli import app; app(['worker', '-c', '1'])"
+    )
+    env = Rig(valkey_url, tmp_path).env(PYTHONPATH=str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "sandferry: the worker cannot be set up (RuntimeError)" in done.stderr
+    assert "cnry-7Hq2" not in done.stdout + done.stderr

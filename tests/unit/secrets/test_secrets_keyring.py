@@ -30,6 +30,12 @@ class TestFile:
         assert first.created == DAY
         assert [entry.name for entry in path.parent.iterdir()] == ["ring.json"]
 
+    def test_new_makes_a_private_directory(self, tmp_path):
+        path = tmp_path / "etc" / "ring.json"
+        keyring.new(path)
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert len(keyring.list_keys(path)) == 1
+
     def test_a_file_survives_the_way_through_memory(self, path):
         keyring.new(path)
         ring = keyring.load(path)
