@@ -42,8 +42,6 @@ JOBS = {
 ROUTES = {name: {"queue": queue} for name, queue in JOBS.items()}
 TASKS = tuple(f"tasks.{job}.task" for job in ("clone", "copy_back", "dispatch", "lifecycle", "maintenance"))
 
-NAMESAKE_TIMEOUT = 0.5
-"""Seconds that a worker waits at its start for the answer of another of its name."""
 HARD_LIMIT_MARGIN = 120.0
 """Seconds past the longest deadline after which the pool kills a body; our own deadlines come first."""
 
@@ -162,19 +160,6 @@ def _serve_metrics(**_: Any) -> None:
 def _notice(**_: Any) -> None:
     for notice in startup.notices(settings(), dict(os.environ)):
         log.warning("a setting wants a look", setting=notice.setting, consequence=notice.consequence)
-
-
-@worker_ready.connect
-def _warn_of_a_namesake(sender: Any = None, **_: Any) -> None:
-    """Look for another worker of this name; this one does not answer while it asks."""
-    name = str(getattr(sender, "hostname", ""))
-    try:
-        namesakes = app.control.ping(destination=[name], timeout=NAMESAKE_TIMEOUT) if name else []
-    except Exception as exc:  # noqa: BLE001 - every transport has its own; a question unanswered stops no worker
-        log.info("namesakes not looked for", exception=type(exc).__name__)
-        return
-    if namesakes:
-        log.warning("another worker has this name: control messages may reach one of them only", node=name)
 
 
 @worker_ready.connect

@@ -55,16 +55,6 @@ def test_a_misspelt_variable_is_said(tmp_path: Path, valkey_url: str):
     rig.close()
 
 
-def test_a_second_worker_of_the_same_name_says_so(tmp_path: Path, valkey_url: str):
-    rig = Rig(valkey_url, tmp_path)
-    first, second = rig.worker("same"), rig.worker("same")
-    until(lambda: "another worker has this name" in second.text(), what="a warning")
-    assert first.text().count("another worker has this name") == 1  # they share a log: the second said it, once
-    third = rig.worker("another")
-    assert "another worker has this name" not in third.text()
-    rig.close()
-
-
 def test_a_fault_in_setting_up_ends_the_worker(tmp_path: Path, valkey_url: str):
     script = (
         "from worker.observability import sentry\n"
