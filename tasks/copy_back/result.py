@@ -8,7 +8,7 @@ from worker.imports.manifest import printable
 
 def outcome(brought: Brought) -> Literal["succeeded", "partial"]:
     """``succeeded``, or ``partial`` when something was lost, left out or not merged."""
-    unmerged = brought.moved is not None and brought.moved.state in {"conflict", "checked_out"}
+    unmerged = brought.moved is not None and brought.moved.state in {"conflict", "checked_out", "name_taken"}
     left_out = brought.delivered is not None and bool(brought.delivered.left_out)
     return "partial" if losses(brought.capture) or unmerged or left_out else "succeeded"
 

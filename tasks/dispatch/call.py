@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.dispatch.request import DispatchRequest
-from worker.failures.model import InvalidRequest
+from worker.failures.model import Category, Failure, InvalidRequest, OperationFailed
 from worker.retrying.attempt import Attempt
 from worker.retrying.requests import SandboxRequest
 from worker.retrying.services import Services
@@ -23,6 +24,13 @@ from worker.tools.store import PackageStore
 INPUT_MAX = 8 * 1024 * 1024
 """Bytes of a call's arguments as JSON; files belong into the sandbox, not into a message."""
 
+AHEAD_MAX = 300.0
+"""Seconds that a backend's clock may be ahead; a call from further off would be younger than any loss of the ledger."""
+VARIABLE_MAX = 128 * 1024 - 64
+"""Bytes of one variable: Linux holds 128 KiB (``MAX_ARG_STRLEN``), less what our launcher adds."""
+ENV_MAX = 1024 * 1024
+"""Bytes of all variables: half of what Linux has for them and the arguments (a quarter of an 8 MiB stack)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
@@ -35,6 +43,8 @@ class ToolCall:
     ledger: Call
     input: bytes = field(repr=False)
     env: Mapping[str, str] = field(repr=False)
+    expires_at: float
+    """Epoch seconds from which on a secret of it is not to be used any more."""
     timeout: int
     sandbox: SandboxRequest
 
@@ -48,17 +58,22 @@ class ToolCall:
         """What the tool does, as its digest has it."""
         return self.manifest.declared
 
-    @property
-    def key(self) -> str:
-        """Where the call lies in a sandbox: 32 hexadecimal digits."""
-        return hashlib.sha256(f"{self.ledger.run_id}\0{self.dispatch_id}".encode()).hexdigest()[:32]
+    def check_secrets(self, now: float) -> None:
+        """Whether a call may be sent at ``now`` (epoch seconds).
+
+        :raises OperationFailed: a secret's time is over (``auth_denied``, ``token_expired``).
+        """
+        if now >= self.expires_at:
+            category = Category.AUTH_DENIED
+            raise OperationFailed(
+                Failure(operation="dispatch", stage="unseal", category=category, reason="token_expired")
+            )
 
 
 def ready(request: DispatchRequest, attempt: Attempt, services: Services) -> ToolCall:
-    """Check everything that needs no sandbox.
+    """Check everything that needs no sandbox. Raises InvalidRequest, which names the field and why.
 
-    :raises InvalidRequest: names the field and why.
-    :raises OperationFailed: a secret's time is over.
+    Whether secrets are still good is asked before a call is sent: one that was sent is looked for all the same.
     """
     config = services.settings
     reference = Reference.parse(request.tool)
@@ -73,6 +88,8 @@ def ready(request: DispatchRequest, attempt: Attempt, services: Services) -> Too
     check_arguments(manifest.input_schema, request.arguments)
     text = _input(request.arguments)
     dispatch_id = request.dispatch_id or attempt.task_id
+    env, expires_at = _secrets(request, reference, attempt, services)
+    _fits({**request.env, **env})
     return ToolCall(
         reference=reference,
         descriptor=descriptor,
@@ -85,7 +102,8 @@ def ready(request: DispatchRequest, attempt: Attempt, services: Services) -> Too
             issued_at=request.issued_at,
         ),
         input=text,
-        env={**request.env, **_secrets(request, reference, attempt, services)},
+        env={**request.env, **env},
+        expires_at=expires_at,
         timeout=timeout,
         sandbox=_sandbox(request.sandbox, manifest),
     )
@@ -112,6 +130,8 @@ def _identified(request: DispatchRequest, manifest: Manifest) -> None:
         raise InvalidRequest("dispatch_id", "missing")
     if request.issued_at is None:
         raise InvalidRequest("issued_at", "missing")
+    if request.issued_at > time.time() + AHEAD_MAX:
+        raise InvalidRequest("issued_at", "out_of_range")
 
 
 def _keeps_output(request: DispatchRequest, manifest: Manifest, config: Settings) -> None:
@@ -125,6 +145,12 @@ def _names_allowed(request: DispatchRequest, manifest: Manifest) -> None:
         raise InvalidRequest("env", "not_allowed")
     if request.secrets.keys() - set(manifest.env):
         raise InvalidRequest("secrets", "not_allowed")
+
+
+def _fits(env: Mapping[str, str]) -> None:
+    sizes = [len(name.encode()) + len(value.encode()) + 2 for name, value in env.items()]
+    if max(sizes, default=0) > VARIABLE_MAX or sum(sizes) > ENV_MAX:
+        raise InvalidRequest("env", "too_large")
 
 
 def _input(arguments: Any) -> bytes:
@@ -145,20 +171,25 @@ def _fingerprint(reference: Reference, text: bytes, env: Mapping[str, str]) -> s
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _secrets(request: DispatchRequest, reference: Reference, attempt: Attempt, services: Services) -> dict[str, str]:
+def _secrets(
+    request: DispatchRequest, reference: Reference, attempt: Attempt, services: Services
+) -> tuple[dict[str, str], float]:
+    """The variables that came sealed, and the epoch seconds at which the first of them ends."""
+    expires_at = math.inf
     if not request.secrets:
-        return {}
+        return {}, expires_at
     attempt.at("unseal")
     ring = services.keyring
     binding = Binding(run_id=request.run_id, operation="dispatch", subject=tool_subject(reference.digest))
     found: dict[str, str] = {}
     for name, box in request.secrets.items():
-        opened = unseal(box, ring, binding, time.time())
+        opened = unseal(box, ring, binding, now=0.0)
         if opened.username != name:
             raise InvalidRequest("secrets", "secret_binding")  # sealed for another variable
         found[name] = opened.secret.reveal()
         attempt.secrets.append(found[name])
-    return found
+        expires_at = min(expires_at, opened.expires_at)
+    return found, expires_at
 
 
 def _sandbox(wanted: SandboxRequest, manifest: Manifest) -> SandboxRequest:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 
-from tasks.dispatch.gate import Action, Phase, Position, decide
+from tasks.dispatch.gate import Action, Ledger, Phase, Place, Position, Receipt, decide
 from worker.failures.cause import Cause
 from worker.failures.model import Category, Failure, Verdict
 from worker.tools.manifest import Effect
@@ -10,6 +10,8 @@ from worker.tools.manifest import Effect
 OUTCOME_UNKNOWN = "tool_outcome_unknown"
 """The rule of a verdict that the outcome cannot be known."""
 DISPATCH = "dispatch"
+SENT = "sent_"
+"""Begins the mark of a call that may have been sent; its effect ends it."""
 LOOKS = frozenset({"acquire", "receipt"})
 """Steps that only look for what became of a call."""
 
@@ -41,6 +43,13 @@ def tool_failure(failure: Failure, *, stage: str, effect: Effect, position: Posi
     return ToolFailure(**known, effect=effect, position=position)
 
 
+def sent_before(effect: Effect) -> Position:
+    """Where a call stands that this task may have sent, as long as nobody has looked for it anew."""
+    return Position(
+        effect=effect, phase=Phase.MAYBE_SENT, receipt=Receipt.UNREACHABLE, ledger=Ledger.PRESENT, place=Place.OTHER
+    )
+
+
 def verdict_of(failure: Failure, verdict: Verdict) -> Verdict:
     """What is final and leaves a call's outcome open is unknown: never repeated, never a plain failure."""
     if verdict.retry or not isinstance(failure, ToolFailure) or not failure.unknown:
@@ -70,7 +79,7 @@ def cause_of_tool(failure: ToolFailure, verdict: Verdict, cause: Cause) -> Cause
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """How often each step was repeated; rides from attempt to attempt as ``dispatch=1,receipt=2``."""
+    """How often each step was repeated; rides from attempt to attempt as ``dispatch=1,receipt=2,sent_write=1``."""
 
     counts: tuple[tuple[str, int], ...] = ()
 
@@ -88,6 +97,15 @@ class Tries:
     def of(self, step: str) -> int:
         """How often a step was repeated."""
         return dict(self.counts).get(step, 0)
+
+    @property
+    def sent(self) -> Effect | None:
+        """The effect of the call, if a body of this task may have sent it or found that it was sent."""
+        return next((effect for effect in Effect if self.of(f"{SENT}{effect}")), None)
+
+    def marked(self, effect: Effect) -> "Tries":
+        """The same, with the call known to be sent, perhaps."""
+        return self if self.sent else self.plus(f"{SENT}{effect}")
 
     def plus(self, step: str) -> "Tries":
         """The same with one more of a step."""

@@ -1,16 +1,17 @@
 """One attempt at a call: what the ledger knows, what the sandbox shows, what the gate says, what is then done."""
 
 import secrets
-from contextlib import suppress
+import time
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tasks.dispatch.call import ToolCall
 from tasks.dispatch.clock import Clock
+from tasks.dispatch.failure import Tries
 from tasks.dispatch.gate import Action, Ledger, Phase, Place, Position, Receipt, decide
 from tasks.dispatch.launcher import Answer, ReceiptOf
 from tasks.dispatch.steps import ANY_NONCE, Steps
-from worker.failures.model import Cancelled, Category, Failure, InvalidRequest, OperationFailed
+from worker.failures.model import Category, EndedBy, Failure, InvalidRequest, OperationFailed
 from worker.retrying.attempt import Attempt
 from worker.retrying.holding import acquire
 from worker.retrying.requests import SandboxRequest
@@ -57,6 +58,10 @@ class Flight:
             ledger=Ledger(entry.vouched),
             place=Place.SAME if entry.sent or self.call.sandbox.id is not None else Place.OTHER,
         )
+        if entry.sent:
+            self._mark()
+        else:
+            self.call.check_secrets(time.time())
         return entry
 
     def fly(self, entry: Entry) -> Landed:
@@ -94,7 +99,10 @@ class Flight:
                 return self._land(steps, entry, answer.receipt, adopted=True)
             case Action.WAIT:
                 self.attempt.emit("tool.dispatch.waiting", **self._seen())
-                return self._judged(steps, entry, steps.follow(entry, nonce), nonce)
+                answer = steps.follow(entry, nonce)
+                if answer.state == "running":  # whoever waits is told an end; this is none of our launcher's answers
+                    raise self._failed(Category.TRANSIENT_NETWORK, "reply_lost")
+                return self._judged(steps, entry, answer, nonce)
             case Action.SEND:
                 return self._send(steps, entry)
             case Action.SEND_AGAIN:
@@ -102,6 +110,7 @@ class Flight:
         raise self._unknown(answer)
 
     def _send(self, steps: Steps, entry: Entry) -> Landed:
+        self.call.check_secrets(time.time())
         staged = self.call.effect is not Effect.READ
         if staged:
             # Apart from the start: an input without a claim is proof that the call has not run.
@@ -111,7 +120,11 @@ class Flight:
                 self._note("stage")
                 steps.stage(entry)
         self._enter("dispatch")
+        if steps.seconds < 1:
+            raise self._too_late()
+        self._mark()
         sandbox = steps.sandbox
+        self.services.attempts.leave(self.attempt.task_id, fence=self.attempt.fence, carry=self.attempt.carry)
         if not self.services.ledger.send(self.call.ledger, entry, provider=sandbox.provider, sandbox_id=sandbox.id):
             raise self._failed(Category.OPERATION_IN_PROGRESS, "state_change")
         entry = replace(entry, stage="dispatch", provider=sandbox.provider, sandbox_id=sandbox.id)
@@ -128,9 +141,6 @@ class Flight:
                 self._bootstrap(steps)
                 self._enter("dispatch")
                 answer = steps.send(entry, staged=staged)
-        except Cancelled:
-            self._stop(steps, entry)
-            raise
         except Exception as exc:
             if self.call.effect is Effect.READ or self.attempt.deadline.ended_by() is not None:
                 raise
@@ -200,12 +210,6 @@ class Flight:
             self.attempt.emit("tool.dispatch.adopted", **self._seen())
         return Landed(receipt=receipt, adopted=adopted, sandbox=steps.sandbox, entry=entry)
 
-    def _stop(self, steps: Steps, entry: Entry) -> None:
-        """End the tool of a cancelled run; not that of a task which another worker has taken over."""
-        if not self.attempt.lost:
-            with suppress(Exception):  # its own timeout ends it as well
-                steps.stop(entry)
-
     def _unknown(self, answer: Answer | None) -> OperationFailed:
         state = answer.state if answer is not None else None
         reason = {"dead": "process_gone", "foreign": "foreign_receipt"}.get(state or "", "receipt_missing")
@@ -217,6 +221,15 @@ class Flight:
         return OperationFailed(
             Failure(operation="dispatch", stage=self.attempt.stage, category=category, reason=reason)
         )
+
+    def _too_late(self) -> OperationFailed:
+        return OperationFailed(
+            Failure(operation="dispatch", stage=self.attempt.stage, ended_by=EndedBy.DEADLINE, reason="deadline")
+        )
+
+    def _mark(self) -> None:
+        """Whatever befalls a later body, it knows that the call may have been sent."""
+        self.attempt.carry = str(Tries.read(self.attempt.carry).marked(self.call.effect))
 
     def _note(self, stage: Literal["bootstrap", "stage"]) -> None:
         self._enter(stage)

@@ -1,5 +1,6 @@
 """The launcher: what it is asked, and what its answer says. It comes out of a sandbox, so only what fits counts."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -64,6 +65,12 @@ def command(mode: str, place: str, nonce: str, generation: int, *arguments: str)
     """An argument vector, in the order in which ``prelude.sh`` takes it. No input, no secret is in it."""
     text = script()
     return ["sh", "-c", text, "sandferry-launcher", mode, text, place, nonce, str(generation), *arguments]
+
+
+def place(scratch: str, run_id: str, dispatch_id: str) -> str:
+    """Where a call lies in a sandbox."""
+    key = hashlib.sha256(f"{run_id}\0{dispatch_id}".encode()).hexdigest()[:32]
+    return f"{scratch}/dispatch/{key}"
 
 
 def entry(entrypoint: Sequence[str], package: str) -> list[str]:

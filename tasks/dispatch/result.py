@@ -56,13 +56,14 @@ def output_of(
 
     An output that should be JSON and is not is text, and ``output_malformed`` if the tool claims success.
     """
-    text = masked(decoded(receipt.stdout, cut=receipt.truncated), secrets)
+    hide = masker(secrets)
+    text = hide(decoded(receipt.stdout, cut=receipt.truncated))
     if len(text.encode(errors="replace")) > inline:
         return Output(artifact=_stored(text, form, store()))
     if form == "text":
         return Output(value=text)
     try:
-        return Output(value=_json(text))
+        return Output(value=_each_text(_json(text), hide))
     except (ValueError, RecursionError):
         return Output(value=text, reason="output_malformed" if outcome_of(receipt) == "succeeded" else None)
 
@@ -72,21 +73,49 @@ def decoded(data: bytes, *, cut: bool) -> str:
     return codecs.getincrementaldecoder("utf-8")("replace").decode(data, final=not cut)
 
 
-def masked(text: str, secrets: Sequence[str]) -> str:
-    """``text`` without the secrets of this call, in every form they are usually written in.
+def masker(secrets: Sequence[str]) -> Callable[[str], str]:
+    """A function that masks the secrets of this call in a text, in every form they are usually written in.
 
     What merely looks like a secret stays: this is the tool's product, not a log.
     """
     if not secrets:
-        return text
-    stage = LiteralStage(Literals(form for secret in secrets for form in forms(secret)))
-    return stage.feed(text) + stage.flush()
+        return lambda text: text
+    literals = Literals(form for secret in secrets for form in forms(secret))
+
+    def hide(text: str) -> str:
+        stage = LiteralStage(literals)
+        return stage.feed(text) + stage.flush()
+
+    return hide
+
+
+def _each_text(value: Any, hide: Callable[[str], str]) -> Any:
+    """Hide in every text of a JSON value: JSON can spell any letter in a dozen ways, the value has only one."""
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, list):
+        return [_each_text(item, hide) for item in value]
+    if isinstance(value, dict):
+        return {hide(key): _each_text(item, hide) for key, item in value.items()}
+    return value
 
 
 def _json(text: str) -> Any:
-    value = json.loads(text, parse_constant=_no_constant)
+    """A value that every reader of JSON reads alike.
+
+    :raises ValueError: there is none, a key comes twice, a number is out of range, a letter is half a pair.
+    """
+    value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
     _check_depth(value, _TOO_DEEP)
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key twice")
+    return found
 
 
 def _check_depth(value: Any, left: int) -> None:

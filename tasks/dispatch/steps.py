@@ -17,8 +17,9 @@ INLINE_INPUT = 64 * 1024
 STEP = 120.0
 """Seconds for a step other than the tool itself; a package of 32 MiB is unpacked in a few."""
 LOOK = 30.0
-STOP = 20.0
-"""Seconds to end a tool (half a second of grace, five to see it gone) and to hear of it."""
+ENDING = 20.0
+"""Seconds of a call's time that its tool does not get: to end it (half a second of grace, five to see it gone), and to
+hear of it."""
 ANY_NONCE = "-"
 """Look for a claim of anybody: the ledger does not know."""
 
@@ -62,13 +63,14 @@ class Steps:
         """Wait for the receipt of a tool that runs."""
         return self._inquire("follow", entry, self.deadline, nonce or entry.nonce)
 
-    def stop(self, entry: Entry) -> Answer:
-        """End the tool, although the run's own time is over."""
-        return self._inquire("stop", entry, Deadline.after(STOP), entry.nonce)
+    @property
+    def seconds(self) -> int:
+        """Seconds that a tool gets now: its timeout, or what is left, so that it never outlives its call's time."""
+        return min(self.call.timeout, int(self.deadline.remaining() - ENDING))
 
     @property
     def _place(self) -> str:
-        return f"{self.sandbox.layout.scratch}/dispatch/{self.call.key}"
+        return launcher.place(self.sandbox.layout.scratch, self.call.ledger.run_id, self.call.dispatch_id)
 
     @property
     def _sums(self) -> str:
@@ -79,7 +81,7 @@ class Steps:
         argv = launcher.command(
             mode, self._place, entry.nonce, entry.generation,
             self.package, self._sums, _word(not self._reads), _word(staged), self.sandbox.layout.workspace,
-            str(self.call.timeout), str(manifest.output_limit), str(STDERR_LIMIT),
+            str(self.seconds), str(manifest.output_limit), str(STDERR_LIMIT),
             *launcher.entry(manifest.entrypoint, self.package),
         )  # fmt: skip
         limit = manifest.output_limit + STDERR_LIMIT + ANSWER_LIMIT
@@ -93,8 +95,10 @@ class Steps:
         return self._answered(done, limit)
 
     def _environment(self) -> Mapping[str, str]:
+        path = {"SANDFERRY_PATH": self.call.env["PATH"]} if "PATH" in self.call.env else {}
         return {
-            **self.call.env,
+            **{name: value for name, value in self.call.env.items() if name != "PATH"},
+            **path,
             "SANDFERRY_DISPATCH_ID": self.call.dispatch_id,
             "SANDFERRY_RUN_ID": self.call.ledger.run_id,
             "SANDFERRY_TOOL_DIR": f"{self.package}/files",

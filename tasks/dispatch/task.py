@@ -4,17 +4,26 @@ import random
 from typing import Any, ClassVar
 
 from tasks.dispatch.call import ToolCall, ready
-from tasks.dispatch.failure import OUTCOME_UNKNOWN, ToolFailure, Tries, cause_of_tool, tool_failure, verdict_of
+from tasks.dispatch.ending import end_tool
+from tasks.dispatch.failure import (
+    OUTCOME_UNKNOWN,
+    ToolFailure,
+    Tries,
+    cause_of_tool,
+    sent_before,
+    tool_failure,
+    verdict_of,
+)
 from tasks.dispatch.flight import Flight, Landed
 from tasks.dispatch.request import DispatchRequest, parse
 from tasks.dispatch.result import outcome_of, output_of, reason_of
 from worker.app import app
 from worker.failures.cause import Cause
 from worker.failures.classify import classify
-from worker.failures.model import Failure, OperationFailed, Verdict
+from worker.failures.model import Category, Failure, OperationFailed, Verdict
 from worker.failures.schedule import DISPATCH, DISPATCH_LOOK, DISPATCH_STEP, Schedule, decide
 from worker.observability.logs import logger
-from worker.retrying.attempt import Attempt
+from worker.retrying.attempt import Attempt, Postponed
 from worker.retrying.facts import facts
 from worker.retrying.holding import held, let_go, release
 from worker.retrying.patience import patient
@@ -51,16 +60,32 @@ class DispatchTask(ClassifiedTask):
         call = ready(request, attempt, self.services)
         attempt.limit(call.timeout + TOOL_MARGIN)
         flight = Flight(call=call, attempt=attempt, services=self.services, keep=self._after(request).keep or 0)
+        if Tries.read(attempt.carry).sent:
+            flight.position = sent_before(call.effect)
         try:
             return self._execute(request, flight)
+        except Postponed:
+            raise  # it has done nothing, and is made again
         except Exception as exc:  # noqa: BLE001 - the facts are completed with where the call stood
             failure = facts(exc, attempt)
         # Outside the except block: what is read along the chain has been read.
         raise OperationFailed(tool_failure(failure, stage=attempt.stage, effect=call.effect, position=flight.position))
 
+    def facts_of(self, exc: BaseException, attempt: Attempt) -> Failure:
+        """Whatever keeps a body from looking, the outcome of a call that an earlier one sent stays open."""
+        failure = super().facts_of(exc, attempt)
+        effect = Tries.read(attempt.carry).sent
+        if effect is None or isinstance(failure, ToolFailure):
+            return failure
+        return tool_failure(failure, stage="receipt", effect=effect, position=sent_before(effect))
+
     def settle(self, request: DispatchRequest, attempt: Attempt, verdict: Verdict | None) -> None:
         """After a failure, leave the sandbox as was asked; end one that was made for nothing."""
-        if verdict is None or attempt.stage in _NO_SANDBOX:
+        if verdict is None:
+            return
+        if verdict.category is Category.CANCELLED and Tries.read(attempt.carry).sent:
+            self._end_tool(request, attempt)
+        elif attempt.stage in _NO_SANDBOX and attempt.number == attempt.fence == 1:
             return
         sandbox = held(attempt, self.services, request.sandbox)
         if sandbox is None:
@@ -97,8 +122,8 @@ class DispatchTask(ClassifiedTask):
 
     def _execute(self, request: DispatchRequest, flight: Flight) -> dict[str, Any]:
         attempt = flight.attempt
-        attempt.emit("tool.dispatch.started", tool=flight.call.manifest.name, effect=str(flight.call.effect))
         entry = flight.open()
+        attempt.emit("tool.dispatch.started", tool=flight.call.manifest.name, effect=str(flight.call.effect))
         if entry.result is not None:
             flight.position = None
             return self._answer_again(request, attempt, entry.result)
@@ -119,6 +144,12 @@ class DispatchTask(ClassifiedTask):
         attempt.at("release")
         let_go(attempt, self.services, landed.sandbox, self._after(request))
         return result
+
+    def _end_tool(self, request: DispatchRequest, attempt: Attempt) -> None:
+        try:
+            end_tool(self.services, run_id=attempt.run_id, dispatch_id=request.dispatch_id or attempt.task_id)
+        except Exception as exc:  # noqa: BLE001 - the sandbox is left in order all the same
+            log.warning("tool not ended", exception=type(exc).__name__)
 
     def _answer_again(self, request: DispatchRequest, attempt: Attempt, result: dict[str, Any]) -> dict[str, Any]:
         """The call is done: the same answer again, and the sandbox as this message wants it."""

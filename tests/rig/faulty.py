@@ -16,7 +16,6 @@ from typing import Any
 from tasks.dispatch.task import DispatchTask
 from worker.failures.model import Failure, InvalidRequest, OperationFailed
 from worker.retrying.attempt import Attempt
-from worker.retrying.facts import facts
 from worker.retrying.services import Services
 from worker.sandboxes.deadline import Deadline
 from worker.sandboxes.local.groups import kill_by_home
@@ -167,7 +166,7 @@ class Bench:
                 request = self.task.parse(payload)
                 return "SUCCESS", self.task.execute(request, attempt), ""
             except (Exception, InvalidRequest) as exc:  # noqa: BLE001
-                failure = facts(exc, attempt)
+                failure = self.task.facts_of(exc, attempt)
             verdict = self.task.judge(failure, attempt, 60.0)
             cause = self.task.cause(failure, verdict)
             if verdict.retry:

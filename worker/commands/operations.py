@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated
 
@@ -60,7 +61,7 @@ def recover(
     run_id: Annotated[str, typer.Argument(metavar="RUN")],
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the outcome.")] = False,
 ) -> None:
-    """Copy back once more what a failed copy-back left in its sandbox; no agent runs again."""
+    """Copy back once more what failed copy-backs left in their sandboxes; no agent runs again."""
     from worker.commands.send import enqueue, wait_for  # noqa: PLC0415 - reads the settings
     from worker.retrying.services import services  # noqa: PLC0415 - same
 
@@ -68,14 +69,29 @@ def recover(
     if not found:
         typer.echo("this run has no copy-back, or its record has expired", err=True)
         raise typer.Exit(1)
-    newest = found[0]
-    if newest.status in GOOD or newest.status == "running":
+    failed = left_behind(found)
+    if not failed:
+        newest = found[0]
         typer.echo(f"nothing to recover: the newest copy-back ({newest.operation_id}) is {newest.status}", err=True)
         raise typer.Exit(1)
-    sent = enqueue("workspace.copy_back", {**newest.request, "recovers": newest.operation_id})
-    typer.echo(f"op-{sent.id}", err=wait)
-    if wait:
-        wait_for(sent, 3600)
+    sent = [enqueue("workspace.copy_back", {**one.request, "recovers": one.operation_id}) for one in failed]
+    for task in sent:
+        typer.echo(f"op-{task.id}", err=wait)
+    codes = [0]
+    for task in sent if wait else ():
+        try:
+            wait_for(task, 3600)
+        except typer.Exit as ended:
+            codes.append(ended.exit_code)
+    raise typer.Exit(max(codes))
+
+
+def left_behind(newest_first: Iterable[Operation]) -> list[Operation]:
+    """Of each workspace the last copy-back, if that failed: a run may have several workspaces and sandboxes."""
+    last: dict[tuple[str, str, str], Operation] = {}
+    for one in newest_first:
+        last.setdefault((one.provider, one.sandbox_id, one.request.get("path", "")), one)
+    return [one for one in last.values() if one.status not in GOOD and one.status != "running"]
 
 
 def _line(operation: Operation) -> str:

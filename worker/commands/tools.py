@@ -29,6 +29,9 @@ def build(
     from worker.settings import settings  # noqa: PLC0415 - a command starts quickly
     from worker.tools.directory import build as build_package  # noqa: PLC0415 - same
 
+    if output.resolve().is_relative_to(directory.resolve()):
+        # The archive would be a file of the tool when it is built again, under another digest.
+        raise typer.BadParameter("is inside the tool's directory", param_hint="'--output' / '-o'")
     config = settings()
     package = build_package(directory, limit=config.tool_package_max)
     _require_timeout(package.descriptor.manifest.timeout, config.tool_timeout_max)

@@ -20,7 +20,7 @@ _PARENT = re.compile(rb"parent (%s)\n" % _ID)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of a tree. ``mode`` is octal text as git writes it, ``40000`` for a tree."""
+    """A line of a tree. ``mode`` is octal text as git writes it today, ``40000`` for a tree: without zeros in front."""
 
     mode: bytes
     name: bytes
@@ -130,7 +130,7 @@ def parse_tree(data: bytes, id_size: int) -> Iterator[Entry]:
         if space < 0 or end < 0 or end + 1 + id_size > len(data):
             raise corrupt(STAGE, "object_corrupt")
         at, name, mode = end + 1 + id_size, data[space + 1 : end], data[at:space]
-        yield Entry(mode, name, data[end + 1 : at].hex())
+        yield Entry(mode.lstrip(b"0"), name, data[end + 1 : at].hex())
 
 
 def parse_commit(data: bytes) -> Commit:

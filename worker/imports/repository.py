@@ -44,11 +44,13 @@ class HostRepository:
     def check_connected(self, quarantine: HostGit, header: Header) -> None:
         """Everything reachable from the bundle's refs is in the quarantine or reachable from a ref here.
 
+        Refs here whose objects are gone say nothing of the bundle and are passed over.
+
         :raises OperationFailed: stage ``import``, ``bundle_prerequisites``.
         """
         git = self.git(quarantine.limits, quarantine.deadline).borrowing(quarantine.git_dir / "objects")
         tips = "".join(f"{oid}\n" for oid in set(header.refs.values())).encode()
-        args = ("rev-list", "--objects", "--stdin", "--not", "--all", "--quiet")
+        args = ("rev-list", "--objects", "--stdin", "--ignore-missing", "--not", "--all", "--quiet")
         if git.run(*args, stage=STAGE, stdin=tips).exit_code:
             raise corrupt(STAGE, "bundle_prerequisites")
 

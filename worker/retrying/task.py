@@ -184,7 +184,7 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
             except Postponed as exc:
                 postponed = exc.reason
             except Exception as exc:  # noqa: BLE001 - whatever it was, the classifier judges it
-                failure = facts(exc, attempt)
+                failure = self.facts_of(exc, attempt)
             attempt.end()
             if postponed is not None:
                 return self._postpone(request, attempt, postponed)
@@ -270,6 +270,10 @@ class ClassifiedTask(Task):  # type: ignore[misc]  # Celery is untyped
         except Reject:
             log.warning("retry not published, left to the sweep")
         return Retry(exc=failed, when=countdown)
+
+    def facts_of(self, exc: BaseException, attempt: Attempt) -> Failure:
+        """Read what a body raised, or what kept it from its start."""
+        return facts(exc, attempt)
 
     def judge(self, failure: Failure, attempt: Attempt, remaining: float) -> Verdict:
         """Turn facts into a verdict by this job's schedule."""

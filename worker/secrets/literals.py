@@ -42,8 +42,10 @@ def _encoded(value: str) -> Iterator[str]:
     yield quote(quote(raw, safe=""), safe="")
     yield html.escape(value)
     yield from (raw.hex(), raw.hex().upper())
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    for quoted in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+        yield quoted
+        yield quoted.replace("/", "\\/")  # PHP
+        yield re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", quoted)  # Go, Rails
 
 
 class Literals:

@@ -53,9 +53,10 @@ OMITTED = (
 
 ``special_mode``, ``hardlink`` and ``xattr`` lose an attribute, not content. ``unborn_nested``: a nested
 repository without a commit; its files are there, as a part without a head. ``refused_name``: git refuses it
-(``.git`` in another case). ``broken_repository``: a ``.git`` that git does not take for one; the files beside it
-are there. ``history``: commits of a shallow nested repository. ``outside``: beside the repository, where the agent
-starts. ``reflog_only`` and ``other_ref`` count commits and refs, ``missing_object`` refs whose objects are gone.
+(``.git`` in another case). ``broken_repository``: a ``.git`` that git does not open; the files beside it are there, and
+what can be read of it. ``history``: commits of a shallow nested repository. ``outside``: beside the repository, where
+the agent starts, and linked work trees elsewhere. ``reflog_only`` and ``other_ref`` count commits and refs,
+``missing_object`` refs whose objects are gone.
 """
 NO_LOSS = frozenset({"excluded", "ignored", "absent_submodule", "unborn_nested", "reflog_only"})
 """Kinds that take nothing from the work: asked for by the request, kept in another way, or rewritten on purpose."""

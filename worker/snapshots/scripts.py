@@ -8,6 +8,7 @@ CAPTURE = (
     "report.sh",
     "lists.sh",
     "repository.sh",
+    "salvage.sh",
     "stage.sh",
     "walk.sh",
     "globs.sh",

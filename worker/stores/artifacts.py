@@ -1,8 +1,9 @@
 """The artifact store: what a copy-back brought, immutable, named by what it holds.
 
 ``<root>/sha256/<aa>/<digest>/`` holds ``manifest.json``, whose SHA-256 is ``<digest>``, and the files it lists
-with their sizes and SHA-256. Every file is written under a temporary name, read back, then named; the manifest
-comes last, so a directory without one is no artifact yet. Places are fsspec URLs of settings (``file:///srv/x``,
+with their sizes and SHA-256. Every file is written under a temporary name in ``<root>/incoming``, read back, then
+moved; the manifest comes last, so a directory without one is no artifact yet. A writer that dies leaves its temporary
+file, which a later one removes. Places are fsspec URLs of settings (``file:///srv/x``,
 ``s3://bucket/x``); requests carry the name of a place, never a URL.
 """
 
@@ -14,6 +15,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +24,8 @@ from worker.failures.model import Category, Failure, InvalidRequest, OperationFa
 MANIFEST = "manifest.json"
 MAX_MANIFEST = 256 * 1024 * 1024
 """Bytes; a manifest names up to 100 000 empty directories."""
+ABANDONED = timedelta(days=1)
+"""How long nobody has written to a temporary file whose writer must be dead: no job has a deadline of a day."""
 _CHUNK = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -64,6 +68,8 @@ class ArtifactStore:
             self.verify(digest)
         else:
             self._fs.makedirs(self._key(digest), exist_ok=True)
+            self._fs.makedirs(self._incoming, exist_ok=True)
+            self._remove_abandoned()
             for name, path in files.items():
                 with path.open("rb") as source:
                     self._write(digest, name, source, sums[name])
@@ -112,7 +118,7 @@ class ArtifactStore:
 
     def _write(self, digest: str, name: str, source: IO[bytes], wanted: tuple[int, str]) -> None:
         """Write under a temporary name, read back, then give the name."""
-        temporary = self._key(digest, f"{name}.{secrets.token_hex(8)}.part")
+        temporary = f"{self._incoming}/{name}.{secrets.token_hex(8)}.part"
         try:
             with self._fs.open(temporary, "wb") as file:
                 while chunk := source.read(_CHUNK):
@@ -123,6 +129,19 @@ class ArtifactStore:
         finally:
             with suppress(FileNotFoundError):
                 self._fs.rm(temporary)
+
+    def _remove_abandoned(self) -> None:
+        """Remove temporary files of dead writers. Whatever hinders that hinders no artifact."""
+        with suppress(OSError, NotImplementedError):
+            for path in self._fs.ls(self._incoming, detail=False):
+                with suppress(FileNotFoundError):  # another writer was faster, or it has its name by now
+                    written = self._fs.modified(path)
+                    if path.endswith(".part") and datetime.now(UTC) - written.astimezone(UTC) > ABANDONED:
+                        self._fs.rm(path)
+
+    @property
+    def _incoming(self) -> str:
+        return f"{self._root.rstrip('/')}/incoming"
 
     def _sum(self, key: str) -> tuple[int, str]:
         try:

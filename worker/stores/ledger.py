@@ -49,6 +49,16 @@ class Entry:
         return self.stage in {"dispatch", "done"}
 
 
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """A start of a call that was sent to a sandbox."""
+
+    nonce: str
+    generation: int
+    provider: str
+    sandbox_id: str
+
+
 class Conflict(Exception):  # noqa: N818 - it says what was found
     """The dispatch id stands for another call."""
 
@@ -87,6 +97,12 @@ class Ledger:
             sandbox_id=sandbox_id,
             result=json.loads(result) if result else None,
         )
+
+    def whereabouts(self, run_id: str, dispatch_id: str) -> "Whereabouts | None":
+        """Where a call is that was sent and of which no result is known; ``None`` if there is no such call."""
+        key = f"{self._entries}{run_id}/{dispatch_id}"
+        stage, *rest = map(text, self._client.hmget(key, "stage", "nonce", "generation", "provider", "sandbox"))
+        return Whereabouts(rest[0], int(rest[1]), *rest[2:]) if stage == "dispatch" else None
 
     def note(self, call: Call, stage: Literal["bootstrap", "stage"]) -> None:
         """Write down a step that sends nothing; one that comes late changes nothing."""

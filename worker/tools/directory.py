@@ -49,5 +49,6 @@ def _files(root: Path) -> list[Path]:
 
 
 def _stays_inside(root: Path, path: Path) -> None:
-    if path.is_symlink() and not path.resolve().is_relative_to(root):
+    # Not Path.resolve, which raises for a link to itself; that one leads to no file, as any that dangles.
+    if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
         raise InvalidRequest("package", "symlink")

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import PydanticCustomError
 
 from worker.failures.model import InvalidRequest
+from worker.tools.bounded import within
 
 MANIFEST = "manifest.json"
 """The file of a package's directory that holds it."""
@@ -18,6 +19,8 @@ OUTPUT_MAX = 64 * 1024 * 1024
 """Bytes that any tool may declare as its output limit."""
 TIMEOUT_LIMIT = 86_400
 """Seconds that any tool may declare; settings allow less (``SANDFERRY_TOOL_TIMEOUT_MAX``)."""
+CHECK_TIME = 20.0
+"""Seconds to check a call's arguments: a million numbers take 10, and a lease (30 s) lasts longer."""
 PACKAGE_ITEM = "./"
 """An item of the entrypoint that begins so is a file of the package."""
 
@@ -140,18 +143,25 @@ def check_schema(schema: dict[str, Any]) -> None:
 
 
 def check_arguments(schema: dict[str, Any], arguments: Any) -> None:
-    """Check a call's arguments. Raises InvalidRequest (``arguments``, ``schema``); says nothing of their values."""
+    """Check a call's arguments; says nothing of their values.
+
+    :raises InvalidRequest: ``arguments``: ``schema``, or ``too_large`` if it takes more than :data:`CHECK_TIME`: an
+        expression that backtracks, or many items that must differ, would keep the worker, its signs of life and all.
+    """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - worker memory is budgeted
     from referencing import Registry  # noqa: PLC0415 - same
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 - same
 
     registry: Registry[Any] = Registry()  # empty: jsonschema's own would fetch a reference from the network
     try:
-        valid = Draft202012Validator(schema, registry=registry).is_valid(arguments)
+        with within(CHECK_TIME):
+            reason = None if Draft202012Validator(schema, registry=registry).is_valid(arguments) else "schema"
     except (Unresolvable, RecursionError):
-        valid = False
-    if not valid:
-        raise InvalidRequest("arguments", "schema")
+        reason = "schema"
+    except TimeoutError:
+        reason = "too_large"
+    if reason is not None:
+        raise InvalidRequest("arguments", reason)
 
 
 def _references(value: Any) -> list[str]:

@@ -26,9 +26,9 @@ class PackageStore:
         self._lock = Lock()
 
     def put(self, package: Package) -> bool:
-        """Keep a package; says whether it is new. One that is there already is left alone."""
+        """Keep a package; says whether it is new. One that is there already is left alone, a damaged one replaced."""
         key = self._key(package.descriptor.digest)
-        if self._fs.exists(key):
+        if self._fs.exists(key) and self._fs.cat_file(key) == package.archive:
             return False
         self._fs.makedirs(key.rpartition("/")[0], exist_ok=True)
         temporary = f"{key}.{secrets.token_hex(8)}.part"

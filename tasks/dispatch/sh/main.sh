@@ -1,105 +1,112 @@
 # shellcheck shell=sh disable=SC2154
 # What the worker asks for.
 
-# look: in which state the call is; sets $state. An input that nobody has claimed is closed by the look itself:
+# look: in which state the call is; sets $sf_state. An input that nobody has claimed is closed by the look itself:
 # a start that comes late finds it closed, so the call has not run and will not.
 look() {
-    owner=$(readlink -- "$claim" 2>/dev/null) || owner=
-    case $owner in
+    sf_owner=$(readlink -- "$sf_claim" 2>/dev/null) || sf_owner=
+    case $sf_owner in
         '')
-            state=nothing
-            [ -f "$work/input" ] || return 0
-            ln -s void "$claim" 2>/dev/null && state=void && settle "$place" && return 0
-            look
+            sf_state=nothing
+            if [ -f "$sf_work/input" ]; then
+                sf_state=dead # unless it can be closed; one that was begun and lost its claim cannot
+                [ -L "$sf_work/tool" ] || [ -e "$sf_work/out" ] || void
+            fi
+            [ "$sf_state" = void ] || [ ! -L "$sf_claim" ] || look # begun meanwhile, over perhaps
             ;;
-        void) state=void ;;
-        "$nonce":*)
-            state=receipt
-            [ -L "$work/receipt" ] && return
-            state=running
+        void) sf_state=void ;;
+        "$sf_nonce":*)
+            sf_state=receipt
+            [ -L "$sf_work/receipt" ] && return
+            sf_state=running
             living && return
-            state=dead
-            [ ! -L "$work/receipt" ] || state=receipt # written between the two looks
+            sf_state=dead
+            [ ! -L "$sf_work/receipt" ] || sf_state=receipt # written between the two looks
             ;;
-        *) state=foreign ;;
+        *) sf_state=foreign ;;
     esac
+}
+
+# void: nobody has claimed the call; closes it.
+void() {
+    ln -s void "$sf_claim" 2>/dev/null && sf_state=void && settle "$sf_place"
 }
 
 # find_claim: without the ledger nobody knows the nonce; any claim of this call is one.
 find_claim() {
-    for claim in "$place"/claim.*; do
-        owner=$(readlink -- "$claim" 2>/dev/null) || continue
-        [ "$owner" != void ] || continue
-        generation=${claim##*.} nonce=${owner%%:*}
-        work=$place/$nonce.$generation
+    for sf_claim in "$sf_place"/claim.*; do
+        sf_owner=$(readlink -- "$sf_claim" 2>/dev/null) || continue
+        [ "$sf_owner" != void ] || continue
+        sf_generation=${sf_claim##*.} sf_nonce=${sf_owner%%:*}
+        sf_work=$sf_place/$sf_nonce.$sf_generation
         return
     done
     return 1
 }
 
 answer() {
-    say "state $state"
-    say "generation $generation"
-    [ "$state" = receipt ] || return 0
-    receipt=$(readlink -- "$work/receipt")
-    say "receipt $receipt"
+    say "state $sf_state"
+    say "generation $sf_generation"
+    [ "$sf_state" = receipt ] || return 0
+    sf_receipt=$(readlink -- "$sf_work/receipt")
+    say "receipt $sf_receipt"
     say
-    receipt=${receipt#*:*:*:}
-    head -c "${receipt%%:*}" "$work/out"
-    receipt=${receipt#*:*:}
-    head -c "${receipt%%:*}" "$work/err"
+    sf_receipt=${sf_receipt#*:*:*:}
+    head -c "${sf_receipt%%:*}" "$sf_work/out"
+    sf_receipt=${sf_receipt#*:*:}
+    head -c "${sf_receipt%%:*}" "$sf_work/err"
 }
 
 # follow: waits for the receipt of a living call.
 follow() {
     look
-    while [ "$state" = running ]; do
+    while [ "$sf_state" = running ]; do
         nap 0.1
         look
     done
 }
 
-case $mode in
+case $sf_mode in
     unpack)
         mkdir -p -- "${1%/*}"
         unpack "$@"
         say 'unpacked yes'
         ;;
     stage | run)
-        package=$1 sums=$2 durable=$3 staged=$4 cwd=$5 seconds=$6 limit=$7 error_limit=$8
+        sf_package=$1 sf_sums=$2 sf_durable=$3 sf_staged=$4 sf_cwd=$5 sf_seconds=$6 sf_limit=$7 sf_error_limit=$8
         shift 8
-        if [ "$staged" = no ]; then
-            require setsid mkfifo readlink sha256sum head ln sync wc
-            packaged "$package" "$sums" || { say 'need package' && exit 0; }
+        if [ "$sf_staged" = no ]; then
+            require setsid mkfifo readlink sha256sum head ln ls sync tail wc
+            packaged "$sf_package" "$sf_sums" || { say 'need package' && exit 0; }
             stage_input
         fi
-        [ "$mode" = run ] || { say 'staged yes' && exit 0; }
+        [ "$sf_mode" = run ] || { say 'staged yes' && exit 0; }
         unset SANDFERRY_INPUT
-        setsid sh -c "$self" sandferry-launcher supervise "$self" "$place" "$nonce" "$generation" \
-            "$durable" "$cwd" "$seconds" "$limit" "$error_limit" "$@" </dev/null >/dev/null 2>&1 &
+        setsid sh -c "$sf_self" sandferry-launcher supervise "$sf_self" "$sf_place" "$sf_nonce" "$sf_generation" \
+            "$sf_durable" "$sf_cwd" "$sf_seconds" "$sf_limit" "$sf_error_limit" "$@" </dev/null >/dev/null 2>&1 &
         wait $!
         follow
         answer
         ;;
     look | follow)
-        if [ "$nonce" = - ]; then
+        if [ "$sf_nonce" = - ]; then
             find_claim || { say 'state nothing' && say 'generation 1' && exit 0; }
         fi
-        "$mode"
+        "$sf_mode"
         answer
         ;;
     stop)
-        # A tool that is just being started has not said yet who it is.
-        for _ in 1 2 3 4 5 6 7 8 9 10; do
-            [ ! -L "$work/tool" ] || break
+        # Until it is seen to be over: a tool that is just being started has not said yet who it is.
+        look
+        while [ "$sf_state" = running ]; do
+            halt cancelled
             nap 0.1
+            look
         done
-        halt cancelled
-        follow
         answer
         ;;
     supervise)
-        durable=$1 cwd=$2 seconds=$3 limit=$4 error_limit=$5
+        sf_durable=$1 sf_cwd=$2 sf_seconds=$3 sf_limit=$4 sf_error_limit=$5
         shift 5
         supervise "$@"
         ;;

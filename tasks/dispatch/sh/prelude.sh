@@ -1,16 +1,17 @@
 # shellcheck shell=sh disable=SC2034
 # (SC2034: used in the other files.)
 # The launcher: POSIX sh for dash, bash and busybox. The worker runs the files of this folder as one script:
-# prelude, files, processes, supervise, main. It answers in lines "<key> <value>"; after an empty line come bytes.
+# prelude, files, processes, supervise, main. Its variables begin with sf_, so that none of the tool's environment is
+# touched. It answers in lines "<key> <value>"; after an empty line come bytes.
 set -u
 umask 077
 
-mode=$1 self=$2 place=$3 nonce=$4 generation=$5
+sf_mode=$1 sf_self=$2 sf_place=$3 sf_nonce=$4 sf_generation=$5
 shift 5
-work=$place/$nonce.$generation
-claim=$place/claim.$generation
+sf_work=$sf_place/$sf_nonce.$sf_generation
+sf_claim=$sf_place/claim.$sf_generation
 
-read -r boot 2>/dev/null </proc/sys/kernel/random/boot_id || boot=none
+read -r sf_boot 2>/dev/null </proc/sys/kernel/random/boot_id || sf_boot=none
 
 say() { printf '%s\n' "$*"; }
 refuse() { say "refused $1" && exit 0; }

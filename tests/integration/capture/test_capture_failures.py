@@ -243,6 +243,18 @@ def test_unreadable_files_are_named_and_not_fatal(ordinary):
     assert result.part.head == ordinary.request["base"]
 
 
+def test_refs_that_may_not_be_read_are_named(ordinary):
+    ordinary.git("checkout", "-qb", "agent/work")
+    ordinary.write("good", "g")
+    ordinary.commit("on a branch")
+    ordinary.git("checkout", "-q", "main")
+    for path in (ordinary.tmp, *ordinary.tmp.rglob("*")):
+        os.chown(path, 1234, 1234, follow_symlinks=False)
+    (ordinary.path / ".git/refs/heads/agent").chmod(0)
+    result = ordinary.taken_in(ordinary.raw(), ordinary.host)
+    assert ("unreadable", b".git/refs") in result.omitted
+
+
 def test_a_repository_of_another_user_is_captured(ordinary):
     ordinary.write("f", "two\n")
     for path in (ordinary.tmp, *(ordinary.tmp / "sandboxes").rglob("*")):

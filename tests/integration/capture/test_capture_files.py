@@ -169,6 +169,34 @@ def test_line_ending_noise_is_no_change(bench):
     assert set(result.refs[0]) == {"snapshot", "baseline", "head", "heads/main"}
 
 
+@pytest.mark.parametrize("attribute", ["working-tree-encoding=UTF-16", "working-tree-encoding"])
+def test_files_in_another_encoding_than_their_attributes_say_are_taken_as_they_are(bench, attribute):
+    bench.cloned()
+    bench.write(".gitattributes", f"*.txt {attribute}\n*.log {attribute}\n")
+    bench.write(".gitignore", "*.log\n")
+    bench.write("a.txt", "no byte order mark")
+    bench.write("odd.txt", b"\xff\xfe1")
+    bench.write("x.log", "ignored")
+    bench.write("f", "two\n")
+    result = bench.capture(include=("*.log",))
+    files = result.files()
+    assert (files["a.txt"], files["odd.txt"], files["x.log"]) == (b"no byte order mark", b"\xff\xfe1", b"ignored")
+    assert (files["f"], result.omitted) == (b"two\n", ())
+
+
+def test_a_clone_whose_files_are_in_another_encoding_has_a_baseline(bench):
+    bench.cloned({"a.txt": b"\xff\xfe1"})
+    bench.write(".gitattributes", "*.txt working-tree-encoding=UTF-16\n")
+    bench.git("add", ".gitattributes")
+    bench.git("commit", "-qm", "attributes")
+    git("push", "-q", str(bench.host), "main", cwd=bench.path)
+    bench.take_baseline()
+    assert bench.capture().changes() == {}
+    bench.write("a.txt", "edited")
+    result = bench.capture()
+    assert (result.changes(), result.files()["a.txt"]) == ({"a.txt": "M"}, b"edited")
+
+
 def test_an_edit_of_a_tracked_but_ignored_file(bench):
     bench.cloned({"settings.ini": "a=1"})
     bench.write(".gitignore", "settings.ini\nforced\n*.o\n")

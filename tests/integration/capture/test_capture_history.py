@@ -182,13 +182,155 @@ def test_the_agent_removed_the_repository_and_began_another(bench):
     assert result.bundles[0] < 1500
 
 
-def test_a_broken_repository_is_its_files(bench):
+@pytest.mark.parametrize(
+    ("file", "text", "head"),
+    [
+        ("HEAD", "garbage", False),
+        ("HEAD", None, False),
+        ("config", "[[[", True),
+        ("config", "[core]\nrepositoryFormatVersion = 1\n[extensions]\nfromTheFuture = 1\n", True),
+    ],
+)
+def test_a_broken_repository_is_named_and_salvaged(bench, file, text, head):
     bench.cloned()
-    (bench.path / ".git/HEAD").write_text("garbage")
+    bench.git("checkout", "-qb", "feature")
+    bench.write("g", "new\n")
+    tip = bench.commit("on a branch")
+    (bench.path / ".git" / file).unlink()
+    if text is not None:
+        (bench.path / ".git" / file).write_text(text)
     bench.write("f", "two\n")
     result = bench.capture()
-    assert result.part.kind == "directory"
+    assert result.changes() == {"f": "M", "g": "A"}
+    assert result.omitted == (("broken_repository", b".git"),)
+    assert result.refs[0]["heads/feature"] == tip
+    assert result.part.head == (tip if head else None)
+
+
+@pytest.mark.parametrize("remains", ["nothing", "a file", "a link to nowhere"])
+def test_a_repository_of_which_nothing_is_left_is_named(bench, remains):
+    bench.cloned()
+    shutil.rmtree(bench.path / ".git")
+    match remains:
+        case "nothing":
+            (bench.path / ".git").mkdir()
+        case "a file":
+            bench.write(".git", "gitdir: /nowhere\n")
+        case _:
+            (bench.path / ".git").symlink_to("nowhere")
+    bench.write("f", "two\n")
+    result = bench.capture()
+    assert (result.part.kind, result.changes()) == ("directory", {"f": "M"})
+    assert result.omitted == (("broken_repository", b".git"),)
+
+
+def test_a_head_on_no_branch_takes_its_commit_along(bench):
+    bench.cloned()
+    bench.git("update-ref", "refs/work/x", "HEAD")
+    bench.git("symbolic-ref", "HEAD", "refs/work/x")
+    bench.write("f", "two\n")
+    tip = bench.commit("elsewhere")
+    result = bench.capture()
+    assert (result.part.head, result.part.branch) == (tip, False)
+    assert set(result.refs[0]) == {"snapshot", "head"}
+    assert result.omitted == (("other_ref", b"refs/work/x"),)
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", None])
+def test_damaged_objects_whose_files_lie_there_are_made_again(bench, damage):
+    bench.cloned()
+    for name in ("z", "-rf", "n\nl"):
+        bench.write(name, f"content of {name}\n")
+    tip = bench.commit("agent")
+    for name in ("z", "-rf", "n\nl"):
+        oid = bench.git("rev-parse", f"HEAD:{name}")
+        loose = bench.path / ".git/objects" / oid[:2] / oid[2:]
+        loose.unlink()
+        if damage is not None:
+            loose.write_bytes(damage)
+    result = bench.capture()
+    assert (result.part.head, result.omitted) == (tip, ())
+    assert result.files()["n\nl"] == b"content of n\nl\n"
+
+
+@pytest.mark.parametrize("kind", ["heads", "tags"])
+def test_a_ref_that_is_called_head(bench, kind):
+    bench.cloned()
+    bench.git("checkout", "-qb", "feature")
+    bench.git("update-ref", f"refs/{kind}/HEAD", "HEAD")
+    bench.write("f", "two\n")
+    tip = bench.commit("agent")
+    result = bench.capture()
+    assert (result.part.head, result.part.branch, result.refs[0]["heads/feature"]) == (tip, True, tip)
+
+
+def test_refs_that_cannot_be_read_are_named_and_stop_nothing(bench):
+    bench.cloned()
+    with (bench.path / ".git/packed-refs").open("a") as file:
+        file.write("garbage\n")
+    bench.write("f", "two\n")
+    result = bench.capture()
     assert result.changes() == {"f": "M"}
+    assert result.omitted == (("broken_repository", b".git/packed-refs"),)
+
+
+@pytest.mark.parametrize("reflog", ["bad\n", None])
+def test_a_stash_without_its_reflog_comes_along(bench, reflog):
+    bench.cloned()
+    bench.write("f", "two\n")
+    bench.git("stash", "-q")
+    log = bench.path / ".git/logs/refs/stash"
+    log.unlink()
+    if reflog is not None:
+        log.write_text(reflog)
+    result = bench.capture()
+    assert result.files(commit=result.refs[0]["stash/0"])["f"] == b"two\n"
+
+
+def test_more_refs_than_a_worker_takes_are_named(dash):
+    dash.cloned()
+    dash.write("f", "two\n")
+    tip = dash.commit("agent")
+    lines = [f"{tip} refs/heads/many/{number}\n" for number in range(9100)]
+    lines += [f"{tip} refs/tags/{'/'.join(['x' * 200] * 6)}\n"]
+    (dash.path / ".git/packed-refs").write_text("".join(lines))
+    result = dash.capture()
+    assert result.refs[0]["heads/main"] == tip
+    assert len(result.refs[0]) == 9000 + len({"snapshot", "head"})
+    assert result.text.omitted == {"other_ref": 102}
+
+
+def test_a_branch_whose_name_git_does_not_take_is_named(bench):
+    bench.cloned()
+    bench.git("checkout", "-qb", "feature")
+    bench.write("f", "two\n")
+    bench.commit("on a branch")
+    bench.git("checkout", "-q", "main")
+    heads = bench.path / ".git/refs/heads"
+    (heads / "feature").rename(heads / "feature (copy)")
+    omitted = dict(bench.capture().omitted)
+    assert omitted["other_ref"] == b"refs/heads/feature (copy)"
+
+
+def test_a_tag_of_a_tag_comes_along(bench):
+    bench.cloned()
+    bench.write("f", "two\n")
+    bench.commit("agent")
+    bench.git("tag", "-am", "inner", "t1")
+    bench.git("tag", "-am", "outer", "t2", "t1")
+    assert {"tags/t1", "tags/t2"} <= set(bench.capture().refs[0])
+
+
+def test_a_work_tree_elsewhere_is_named(bench):
+    bench.cloned()
+    bench.git("worktree", "add", "-q", "-b", "there", str(bench.tmp / "there"))
+    bench.git("worktree", "add", "-q", "-b", "gone", str(bench.tmp / "gone"))
+    shutil.rmtree(bench.tmp / "gone")
+    bench.git("worktree", "add", "-q", "-b", "here", "here")
+    (bench.path / "here/new").write_text("n")
+    result = bench.capture()
+    assert result.omitted == (("outside", str(bench.tmp / "there").encode()),)
+    assert result.files(result.at("here"))["new"] == b"n"
 
 
 def test_missing_objects_cost_their_ref_and_no_more(bench):
@@ -281,8 +423,9 @@ def test_what_lies_beside_the_repository_is_named(bench):
     bench.path = bench.path.rename(repos / "o/r")
     (workspace / "r").symlink_to(bench.path)
     (workspace / "notes.md").write_text("n")
+    bench.git("worktree", "add", "-q", str(workspace / "linked"))
     result = bench.capture(path=str(workspace / "r"))
-    assert result.omitted == (("outside", b"notes.md"),)
+    assert set(result.omitted) == {("outside", b"notes.md"), ("outside", b"linked")}
 
 
 def test_a_partial_clone_without_its_origin(bench):

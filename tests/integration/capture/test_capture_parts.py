@@ -1,5 +1,7 @@
 """Repositories in repositories: each is a part of its own, none is touched, none is lost."""
 
+import shutil
+
 from tests.doubles.repositories import git
 
 
@@ -71,6 +73,29 @@ def test_ignored_nested_repositories_are_not_taken(bench):
     bench.git("init", "-q", at="vendor/x")
     result = bench.capture()
     assert (len(result.text.parts), result.text.ignored) == (1, 1)
+
+
+def test_ignored_nested_repositories_that_the_request_wants_are_taken(bench):
+    bench.cloned({"f": "1", ".gitignore": "vendor/\n"})
+    bench.write("vendor/plain", "p")
+    for name in ("x", "y"):
+        bench.write(f"vendor/{name}/file", name)
+        bench.git("init", "-q", at=f"vendor/{name}")
+    result = bench.capture(include=("vendor/",), exclude=("vendor/y",))
+    assert result.paths == [b"", b"vendor/x"]
+    assert result.files(1) == {"file": b"x"}
+    assert result.changes() == {"vendor/plain": "A"}
+
+
+def test_excluded_nested_repositories_are_left_out(bench):
+    submodule(bench)
+    bench.write("lib/s", "dirty")
+    for name in ("third_party/a", "b", "kept"):
+        bench.write(f"{name}/file", name)
+        bench.git("init", "-q", at=name)
+    result = bench.capture(exclude=("third_party/", "b", "lib"))
+    assert result.paths == [b"", b"kept"]
+    assert {name for kind, name in result.omitted if kind == "excluded"} == {b"third_party/a/", b"b/"}
 
 
 def test_a_repository_made_around_tracked_files(bench):
@@ -169,3 +194,67 @@ def test_a_submodule_that_became_files_or_a_file(bench):
     bench.write("lib", "a file")
     result = bench.capture()
     assert (result.changes(), result.files()["lib"]) == ({"lib": "T"}, b"a file")
+
+
+def test_a_nested_repository_that_git_does_not_open_is_a_part_all_the_same(bench):
+    bench.cloned()
+    bench.write("inner/y", "x")
+    bench.git("init", "-q", "-b", "main", at="inner")
+    tip = bench.commit("inner", at="inner")
+    (bench.path / "inner/.git/config").write_text("[[[")
+    bench.write("inner/z", "not committed")
+    result = bench.capture()
+    assert result.files(result.at("inner")) == {"y": b"x", "z": b"not committed"}
+    assert result.refs[1]["heads/main"] == tip
+    assert result.omitted == (("broken_repository", b"inner/.git"),)
+    (bench.path / "inner/.git/HEAD").write_text("garbage")
+    result = bench.capture()
+    assert result.changes() == {"inner/y": "A", "inner/z": "A"}
+    assert (len(result.text.parts), result.omitted) == (1, (("broken_repository", b"inner/.git"),))
+
+
+def test_a_nested_repository_whose_name_looks_like_a_pathspec_is_not_taken_for_an_ignored_file(bench):
+    bench.cloned({".gitignore": "x\n"})
+    for name in (":x", ":!x", ":(top)x"):
+        bench.write(f"{name}/y", name)
+        bench.git("init", "-q", at=name)
+    result = bench.capture()
+    assert {name: result.files(result.at(name)) for name in (":x", ":!x", ":(top)x")} == {
+        name: {"y": name.encode()} for name in (":x", ":!x", ":(top)x")
+    }
+
+
+def test_a_submodule_that_a_link_took_the_place_of(bench):
+    submodule(bench)
+    (bench.path / "lib").rename(bench.path / "moved")
+    (bench.path / "lib").symlink_to("moved")
+    result = bench.capture()
+    assert result.changes() == {"lib": "T"}
+    assert result.files()["lib"] == ("120000", b"moved")
+    assert result.paths == [b"", b"moved"]
+
+
+def test_a_submodule_behind_a_link(bench):
+    submodule(bench)
+    (bench.path / "v").mkdir()
+    bench.git("mv", "lib", "v/lib")
+    bench.commit("moved")
+    (bench.path / "v").rename(bench.path / "v2")
+    (bench.path / "v").symlink_to("v2")
+    result = bench.capture()
+    assert result.files()["v"] == ("120000", b"v2")
+    assert "v/lib" not in result.files()
+    assert result.paths == [b"", b"v2/lib"]
+
+
+def test_a_submodule_that_became_a_repository_of_the_other_object_format(bench):
+    submodule(bench)
+    link = gitlink(bench)
+    shutil.rmtree(bench.path / "lib")
+    bench.write("lib/s", "new")
+    bench.git("init", "-q", "--object-format=sha256", at="lib")
+    bench.commit("begun again", at="lib")
+    bench.write("other", "x")
+    result = bench.capture()
+    assert (result.changes(), result.files()["lib"]) == ({"other": "A"}, link)
+    assert (result.text.parts[1].format, result.files(1)) == ("sha256", {"s": b"new"})

@@ -109,6 +109,24 @@ def test_operations_are_shown_and_what_failed_is_recovered(local_service: Servic
     assert sandferry(local_service, "operations", "show", "op-none").returncode == 1
 
 
+def test_each_workspace_of_a_run_is_recovered(local_service: Service):
+    run, boxes = "run-two-boxes", []
+    for name in ("first", "second"):
+        cloned = local_service.outcome(local_service.clone(local_service.public(name), run_id=run)).result
+        local_service.in_sandbox(cloned, run, f"ln -s /etc/passwd escape; echo {name} > mine.txt")
+        local_service.outcome(local_service.copy_back(cloned, run))
+        local_service.in_sandbox(cloned, run, "rm escape")
+        boxes.append(cloned)
+    assert local_service.outcome(local_service.copy_back(boxes[1], run)).result["outcome"] == "succeeded"
+
+    done = sandferry(local_service, "recover", run, "--wait")
+
+    assert json.loads(done.stdout)["files"]["added"] == 1, done
+    newest = local_service.services.operations.of_run(run)[0]
+    assert (newest.status, newest.sandbox_id) == ("succeeded", boxes[0]["sandbox"]["id"])
+    assert sandferry(local_service, "recover", run).returncode == 1
+
+
 def test_seal_reads_the_token_from_standard_input_and_the_box_opens(local_service: Service):
     url = local_service.private("boxed")
     local_service.hub.grant(TOKEN, "acme/boxed")

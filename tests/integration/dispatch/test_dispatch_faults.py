@@ -55,7 +55,10 @@ def launchers(made: Service, mode: str) -> list[psutil.Process]:
 
 def kill_the_call(made: Service) -> None:
     """Every process of a call at once, as a machine that is restarted would."""
-    tools = [child for process in launchers(made, "supervise") for child in process.children(recursive=True)]
+    tools = []
+    for process in launchers(made, "supervise"):
+        with contextlib.suppress(psutil.NoSuchProcess):  # that of an earlier call, which ends just now
+            tools += process.children(recursive=True)
     for process in [*launchers(made, "supervise"), *tools, *launchers(made, "run"), *launchers(made, "timer")]:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
@@ -263,6 +266,20 @@ def test_a_cancelled_run_ends_its_tool(made: Service, counter: Counter):
     wanted = counted(made, counter, after="sleep 60")
     sent = dispatch(made, wanted)
     begun(wanted, counter)
+
+    made.services.attempts.cancel(wanted["run_id"])
+    outcome = made.outcome(sent)
+
+    assert outcome.payload["code"] == "cancelled"
+    until(lambda: sleepers() == [], seconds=10, what="no process of the tool is left")
+
+
+def test_a_cancelled_run_ends_a_tool_that_another_body_started(made: Service, counter: Counter):
+    wanted = counted(made, counter, after="sleep 60")
+    sent = dispatch(made, wanted)
+    begun(wanted, counter)
+    os.kill(body_of(made, sent), signal.SIGKILL)
+    until(lambda: "tool.dispatch.waiting" in names(made, wanted), what="another body waits for the tool")
 
     made.services.attempts.cancel(wanted["run_id"])
     outcome = made.outcome(sent)

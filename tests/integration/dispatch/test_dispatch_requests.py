@@ -14,6 +14,7 @@ from worker.secrets.sealed import Plaintext, seal
 from worker.secrets.subject import tool_subject
 
 CANARY = "cnry7b21e0"
+MANY = [f"V{number}" for number in range(40)]
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
 
 
@@ -25,6 +26,7 @@ def references(local_service: Service) -> dict[str, str]:
         "slow": push(local_service, tool("cat", timeout=601)),
         "docker": push(local_service, tool("cat", provider="docker")),
         "imaged": push(local_service, tool("cat", template="alpine:3")),
+        "many": push(local_service, tool("cat", effect="read", env=MANY)),
         "large": push(local_service, tool("cat", output_limit=10_000_000)),
     }
 
@@ -40,6 +42,9 @@ BAD: list[tuple[str, str, dict[str, Any], str, str]] = [
     ("timeout over the manifest's", "write", {"timeout": 21}, "timeout", "out_of_range"),
     ("no id", "write", {"dispatch_id": None}, "dispatch_id", "missing"),
     ("no time", "write", {"issued_at": None}, "issued_at", "missing"),
+    ("a time that is to come", "write", {"issued_at": time.time() + 86_400}, "issued_at", "out_of_range"),
+    ("a variable that no program takes", "read", {"env": {"COUNT": "\U0001f600" * 32_768}}, "env", "too_large"),
+    ("variables that no program takes", "many", {"env": dict.fromkeys(MANY, "x" * 32_768)}, "env", "too_large"),
     ("bad id", "write", {"dispatch_id": f"../{CANARY}"}, "dispatch_id", "bad_value"),
     ("arguments", "write", {"arguments": {CANARY: 1}}, "arguments", "schema"),
     ("arguments of another type", "read", {"arguments": {"n": CANARY}}, "arguments", "schema"),

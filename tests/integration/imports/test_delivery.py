@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.imports.workshop import Bench, Repo, Workspace
+from tests.integration.imports.workshop import Bench, Repo, Workspace, worktree_tree
 from worker.failures.model import Category, InvalidRequest, OperationFailed
 from worker.imports import branches, delivery
 from worker.imports.branches import Moved, move_branch
@@ -30,9 +30,14 @@ def place(host: Repo) -> HostRepository:
     return host_repository({"main": host.path}, "main")
 
 
+def meanwhile(host: Repo, *args: str) -> None:
+    """Somebody's git in the host, without its hooks."""
+    host.git("-c", "core.hooksPath=/dev/null", *args)
+
+
 def follow(host: Repo, origin: Repo) -> None:
     """Somebody moves the host's branch, as its own hooks would not let us."""
-    host.git("-c", "core.hooksPath=/dev/null", "fetch", "-q", str(origin.path), "+main:main")
+    meanwhile(host, "fetch", "-q", str(origin.path), "+main:main")
 
 
 def bring(
@@ -162,6 +167,80 @@ def test_a_new_branch(bench: Bench, workspace: Workspace, host: Repo, place: Hos
     _, moved = bring(bench, workspace, place, "agents/run-1")
     assert moved == Moved(state="created", old=None, new=mine)
     assert host.git("rev-parse", "agents/run-1") == mine
+
+
+def test_a_new_branch_is_without_the_noise_of_the_checkout(
+    bench: Bench, workspace: Workspace, host: Repo, place: HostRepository
+) -> None:
+    keep = workspace.repo.path.joinpath("keep").read_text()
+    workspace.repo.write("keep", keep.replace("\n", "\r\n"))
+    workspace.baseline = worktree_tree(workspace.repo)
+    noise = workspace.repo.commit_of(workspace.baseline)
+    workspace.repo.write("f", "two\n")
+    part, path = workspace.capture(bench.root / "c", baseline=noise)
+    imported = bench.take_in(part, path, place)
+    deliver_refs(place, [imported], "run-1")
+    moved = move_branch(place, imported, "run-1", "fresh")
+    assert (moved.state, moved.new) == ("created", host.git("rev-parse", "fresh"))
+    assert host.git("diff-tree", "-r", "--name-only", workspace.base, "fresh").split() == ["f"]
+    assert host.git("rev-parse", "fresh^") == workspace.base
+    workspace.repo.write("f", "three\n")
+    part, path = workspace.capture(bench.root / "c2", baseline=noise)
+    imported = bench.take_in(part, path, place)
+    deliver_refs(place, [imported], "run-1")
+    assert move_branch(place, imported, "run-1", "fresh").state == "merged"
+    assert (host.git("show", "fresh:f"), host.git("show", "fresh:keep")) == ("three", keep.strip())
+
+
+@pytest.mark.parametrize("there", ["agents", "agents/run-1/x"])
+def test_a_branch_whose_name_cannot_be_beside_another(
+    bench: Bench, workspace: Workspace, host: Repo, place: HostRepository, there: str
+) -> None:
+    meanwhile(host, "branch", there, "main")
+    workspace.repo.write("f", "two\n")
+    delivered, moved = bring(bench, workspace, place, "agents/run-1")
+    assert moved == Moved(state="name_taken", old=None, new=None)
+    assert host.git("show", "refs/sandferry/run-1/1/snapshot:f") == "two"
+    assert delivered.round == 1
+
+
+def test_a_run_may_go_into_a_branch_below_one_that_is_gone(
+    bench: Bench, workspace: Workspace, host: Repo, place: HostRepository
+) -> None:
+    workspace.repo.write("f", "two\n")
+    bring(bench, workspace, place, "work")
+    meanwhile(host, "branch", "-D", "work")
+    workspace.repo.write("g", "new\n")
+    _, moved = bring(bench, workspace, place, "work/v2")
+    assert moved is not None
+    assert (moved.state, host.git("show", "work/v2:g")) == ("created", "new")
+
+
+def test_a_branch_that_is_another_ones_name(
+    bench: Bench, workspace: Workspace, host: Repo, place: HostRepository, tmp_path: Path
+) -> None:
+    meanwhile(host, "branch", "trunk", "main")
+    meanwhile(host, "symbolic-ref", "refs/heads/alias", "refs/heads/trunk")
+    workspace.repo.write("f", "two\n")
+    _, moved = bring(bench, workspace, place, "alias")
+    assert moved is not None
+    assert (moved.state, host.git("show", "trunk:f")) == ("merged", "two")
+    assert host.git("symbolic-ref", "refs/heads/alias") == "refs/heads/trunk"
+    meanwhile(host, "worktree", "add", "-q", str(tmp_path / "somebodys"), "trunk")
+    workspace.repo.write("f", "three\n")
+    _, moved = bring(bench, workspace, place, "alias")
+    assert moved == Moved(state="checked_out", old=host.git("rev-parse", "trunk"), new=None)
+
+
+def test_a_broken_ref_of_the_host_is_not_the_bundles_fault(
+    bench: Bench, workspace: Workspace, host: Repo, place: HostRepository
+) -> None:
+    (host.path / "refs/heads").mkdir(exist_ok=True)
+    (host.path / "refs/heads/broken").write_text("1" * 40 + "\n")
+    workspace.repo.write("f", "two\n")
+    _, moved = bring(bench, workspace, place)
+    assert moved is not None
+    assert (moved.state, host.git("show", "main:f")) == ("merged", "two")
 
 
 def test_a_branch_that_is_checked_out_is_left_alone(

@@ -8,9 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.imports.workshop import DIRECTORY, FILE, GITLINK, LINK, Bench, Repo, Workspace, part_of
+from tests.integration.imports.workshop import (
+    DIRECTORY,
+    FILE,
+    GITLINK,
+    LINK,
+    Bench,
+    Repo,
+    Workspace,
+    part_of,
+    write_bundle,
+)
 from tests.rig.waiting import promptly
 from worker.failures.model import Category, OperationFailed
+from worker.imports.intake import Imported
 
 ZEROS = 2 * 1024**3
 
@@ -59,6 +70,37 @@ def test_links_that_lead_out(bench: Bench, repo: Repo, target: bytes, where: byt
         objects.append(tree)
         tree = repo.tree((DIRECTORY, directory, tree))
     assert refusal(bench, repo, tree, *objects) == (Category.POLICY_DENIED, "unsafe_link")
+
+
+def test_modes_with_a_zero_in_front_are_what_they_are(bench: Bench, repo: Repo) -> None:
+    blob = repo.blob(b"/etc/passwd")
+    inner = repo.tree(("0120000", b"l", blob))
+    tree = repo.tree(("040000", b"d", inner))
+    assert refusal(bench, repo, tree, blob, inner) == (Category.POLICY_DENIED, "unsafe_link")
+
+
+def history(bench: Bench, repo: Repo, author: bytes) -> Imported:
+    """A snapshot on top of a commit as somebody wrote it long ago."""
+    blob = repo.blob(b"x")
+    tree = repo.tree(("0100644", b"f", blob))
+    text = b"tree %s\nauthor %s\ncommitter A <a@b.c> 1 +0000\n\nold\n" % (tree.encode(), author)
+    old = repo.git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text)
+    snapshot = repo.commit_of(tree, old)
+    path = bench.root / "old.bundle"
+    refs = {"refs/sandferry/snapshot": snapshot, "refs/sandferry/head": old}
+    write_bundle(repo, path, refs, [], "".join(f"{oid}\n" for oid in (snapshot, old, tree, blob)).encode())
+    return bench.take_in(part_of(path, snapshot=snapshot, tree=tree, head=old), path)
+
+
+@pytest.mark.parametrize("author", [b"A <a@b.c> 1 +5178900", b"A <a@b.c>1 +0000"])
+def test_old_sins_of_public_histories_are_let_pass(bench: Bench, repo: Repo, author: bytes) -> None:
+    assert history(bench, repo, author).paths == 1
+
+
+def test_other_sins_are_not(bench: Bench, repo: Repo) -> None:
+    with pytest.raises(OperationFailed) as caught:
+        history(bench, repo, b"A <a@b.c 1 +0000")
+    assert caught.value.failure.reason == "unsafe_tree"
 
 
 def test_a_link_to_a_sibling_is_fine(bench: Bench, repo: Repo) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tasks.dispatch.failure import OUTCOME_UNKNOWN, Tries, cause_of_tool, tool_failure, verdict_of
 from tasks.dispatch.gate import Ledger, Phase, Place, Position, Receipt
 from tasks.dispatch.launcher import ReceiptOf
-from tasks.dispatch.result import decoded, masked, outcome_of, output_of, reason_of
+from tasks.dispatch.result import decoded, masker, outcome_of, output_of, reason_of
 from worker.failures.cause import Cause
 from worker.failures.model import Category, Failure, Verdict
 from worker.tools.manifest import Effect
@@ -134,11 +134,18 @@ def told(stdout: bytes, form="json", secrets=(), **more):
 
 @pytest.mark.parametrize(
     ("stdout", "value"),
-    [(b'{"a": 1}', {"a": 1}), (b"null\n", None), (b'"\\ud800"', "\ud800"), (b"[[1]]", [[1]])],
+    [(b'{"a": 1}', {"a": 1}), (b"null\n", None), (b'"\\ud83d\\ude00"', "\U0001f600"), (b"[[1]]", [[1]])],
 )
 def test_json_is_a_value(stdout, value):
     assert (told(stdout).value, told(stdout).reason) == (value, None)
     json.dumps(told(stdout).value)
+
+
+@pytest.mark.parametrize("stdout", [b'{"a": 1e999}', b"[-1e999]", b'{"a": "\\ud800"}', b'[{"a": 1, "a": 2}]'])
+def test_json_that_readers_read_differently_is_text(stdout):
+    """Infinity is no JSON for a backend, half a letter ends the reader of some, a key twice means this or that."""
+    output = told(stdout)
+    assert (output.value, output.reason) == (stdout.decode(), "output_malformed")
 
 
 @pytest.mark.parametrize("stdout", [b"", b"{", b"NaN", b"[Infinity]", b"[" * 500 + b"]" * 500, b"1" * 900])
@@ -157,7 +164,21 @@ def test_secrets_are_masked_in_every_form():
     assert secret not in output
     assert base64.b64encode(secret.encode()).decode()[:8] not in output
     assert output.startswith("a ***")
-    assert masked("ghp_0123456789012345678901234567890123456", []) == "ghp_0123456789012345678901234567890123456"
+    assert masker([])("ghp_0123456789012345678901234567890123456") == "ghp_0123456789012345678901234567890123456"
+
+
+@pytest.mark.parametrize(
+    "spelled", ["s3cr\\u0033t\\/va&lue", "s3cr3t\\/va&lue", "s3cr3t/va\\u0026lue", "\\u0073\\u0033cr3t/va&lue"]
+)
+def test_a_secret_is_masked_however_json_spells_it(spelled):
+    """PHP writes ``\\/``, Go ``\\u0026``, and any letter may be written by its number."""
+    output = told(f'{{"{spelled}": ["a {spelled} b"], "n": 1}}'.encode(), secrets=["s3cr3t/va&lue"])
+    assert output.value == {"***": ["a *** b"], "n": 1}
+
+
+def test_what_php_and_go_write_is_masked_in_a_text_too():
+    for spelled in ("s3cr3t\\/va&lue", "s3cr3t/va\\u0026lue"):
+        assert told(spelled.encode(), "text", secrets=["s3cr3t/va&lue"]).value == "***"
 
 
 def test_letters_are_not_cut():

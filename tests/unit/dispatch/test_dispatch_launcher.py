@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tasks.dispatch import launcher
 from tests.rig.tools import tool
-from tests.rig.waiting import promptly
+from tests.rig.waiting import promptly, until
 from worker.failures.reasons import REASONS
 
 SHELLS = {"dash": ["dash"], "bash": ["bash"], "busybox": ["busybox", "sh"]}
@@ -30,11 +30,14 @@ class Box:
         (root / "package").mkdir()
         (root / "package/sums").touch()
 
-    def ask(self, mode: str, *args: str, generation: int = 1, nonce: str = NONCE, **env: str) -> launcher.Answer | None:
+    def ask(
+        self, mode: str, *args: str, generation: int = 1, nonce: str = NONCE, theirs: dict[str, str] | None = None,
+        **env: str,
+    ) -> launcher.Answer | None:  # fmt: skip
         argv = launcher.command(mode, f"{self.root}/call", nonce, generation, *args)
         done = subprocess.run(
-            [*self.shell, *argv[1:]], env={"PATH": os.environ["PATH"], "LC_ALL": "C", **env}, capture_output=True,
-            timeout=30, check=False, input=b"",
+            [*self.shell, *argv[1:]], env={"PATH": os.environ["PATH"], "LC_ALL": "C", **env, **(theirs or {})},
+            capture_output=True, timeout=30, check=False, input=b"",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return launcher.read_answer(done.stdout)
@@ -69,6 +72,23 @@ def test_the_input_is_not_in_the_environment_of_the_tool(box: Box):
     assert b"SANDFERRY_INPUT" not in answer.receipt.stdout
 
 
+def test_no_variable_of_the_tool_is_touched(box: Box):
+    """The launcher has variables as any script has; the sandbox and the call may have set any of these names."""
+    text = launcher.script()
+    names = set(re.findall(r"\$\{?([A-Za-z][A-Za-z0-9_]*)", text)) | set(re.findall(r"\b([a-z_]+)=", text))
+    plain = {name.removeprefix("sf_") for name in names} | {"mode", "limit", "package", "state", "count", "pid"}
+    theirs = {name: "theirs" for name in plain if name.islower()}
+    answer = box.call("run", "env", limit=100_000, theirs=theirs)
+    got = dict(line.split("=", 1) for line in answer.receipt.stdout.decode().splitlines() if "=" in line)
+    assert {name: got.get(name) for name in theirs} == theirs
+    assert not [name for name in got if name.startswith(("sf_", "SANDFERRY_"))]
+
+
+def test_a_path_of_its_own_is_the_tools_only(box: Box):
+    answer = box.call("run", "/bin/sh", "-c", 'echo "$PATH"', SANDFERRY_PATH="/nowhere")
+    assert answer.receipt.stdout == b"/nowhere\n"
+
+
 def test_a_look_closes_a_staged_call_that_was_not_begun(box: Box):
     assert box.call("stage", "touch", "ran").done
     assert box.ask("look").state == "void"
@@ -77,6 +97,23 @@ def test_a_look_closes_a_staged_call_that_was_not_begun(box: Box):
     assert box.call("stage", "touch", "ran", generation=2).done
     assert box.call("run", "touch", "ran", staged="yes", durable="yes", generation=2).state == "receipt"
     assert (box.root / "ran").exists()
+
+
+def test_a_claim_that_was_taken_away_is_no_proof_that_nothing_ran(box: Box):
+    take = "rm ../call/claim.1; echo >>count"
+    fixed = (f"{box.root}/package", EMPTY, "no", "no", f"{box.root}/package", "5", "100", "50")
+    script = f"cd {box.root}/package && {take}; touch ../begun; while [ -e ../begun ]; do sleep 0.05; done"
+    argv = launcher.command("run", f"{box.root}/call", NONCE, 1, *fixed, "sh", "-c", script)
+    env = {"PATH": os.environ["PATH"], "SANDFERRY_INPUT": "{}"}
+    running = subprocess.Popen([*box.shell, *argv[1:]], env=env, stdout=subprocess.PIPE)
+    until((box.root / "begun").exists, what="the tool has taken its claim away")
+
+    assert box.ask("look").state == "dead"
+
+    (box.root / "begun").unlink()
+    assert launcher.read_answer(running.communicate(timeout=20)[0]).state in {"dead", "nothing"}
+    assert box.ask("look").state in {"dead", "nothing"}
+    assert (box.root / "package/count").read_text() == "\n"
 
 
 def test_a_look_at_nothing_closes_nothing(box: Box):
@@ -151,6 +188,69 @@ def test_a_stopped_tool_says_so(box: Box):
     assert answer.receipt.ended == "cancelled"
     assert launcher.read_answer(running.communicate(timeout=10)[0]).receipt.ended == "cancelled"
     assert sleepers("42.5") == []
+
+
+def test_a_tool_that_has_not_said_who_it_is_is_stopped_when_it_has(box: Box):
+    place = box.root / "call" / f"{NONCE}.1"
+    place.mkdir(parents=True)
+    supervisor = subprocess.Popen(["sleep", "43.5"])
+    tool = subprocess.Popen(["sleep", "43.5"], start_new_session=True)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (box.root / "call/claim.1").symlink_to(f"{NONCE}:{supervisor.pid}:{born(supervisor.pid)}:{boot}")
+    argv = launcher.command("stop", f"{box.root}/call", NONCE, 1)
+    stopping = subprocess.Popen([*box.shell, *argv[1:]], env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE)
+    with pytest.raises(subprocess.TimeoutExpired):
+        stopping.wait(1.5)  # longer than it used to wait for the tool's name
+    (place / "tool").symlink_to(f"{tool.pid}:{born(tool.pid)}:{boot}")
+    assert tool.wait(timeout=10) == -15
+    supervisor.kill()
+    supervisor.wait()
+    assert launcher.read_answer(stopping.communicate(timeout=10)[0]).state == "dead"
+
+
+def test_the_input_is_gone_with_the_call(box: Box):
+    assert box.call("run", "cat").receipt.stdout == b'{"a":1}'
+    until(lambda: not list(box.root.glob("call/*/input")), what="the input is removed")
+
+
+def kept(box: Box) -> list[Path]:
+    return [path for path in box.root.glob("dispatch/*/*/out") if path.stat().st_size]
+
+
+def test_older_calls_keep_how_they_ended_and_no_output(box: Box):
+    """The receipt of a call is for ever: it is what keeps the call from running again."""
+    script = launcher.script().replace("sf_kept=100 ", "sf_kept=3 ")
+    assert script != launcher.script()
+
+    def ask(mode: str, number: int, *args: str) -> launcher.Answer | None:
+        argv = ["sh", "-c", script, "sandferry-launcher", mode, script, f"{box.root}/dispatch/{number:032}", NONCE, "1"]
+        env = {"PATH": os.environ["PATH"], "SANDFERRY_INPUT": "{}"}
+        done = subprocess.run([*box.shell, *argv[1:], *args], env=env, capture_output=True, check=True, timeout=30)
+        return launcher.read_answer(done.stdout)
+
+    fixed = (f"{box.root}/package", EMPTY, "no", "no", str(box.root), "5", "100", "50")
+    for number in range(8):
+        stem = f"{box.root}/dispatch/{number:032}"
+        ask(
+            "run",
+            number,
+            *fixed,
+            "sh",
+            "-c",
+            f"echo ran-{number}; echo bad >&2; echo >>{box.root}/count; exit {number}",
+        )
+        os.utime(stem, (number, number))  # the order must not hang on the clock's tick
+    ask("run", 99, *fixed, "true")
+    until(lambda: len(kept(box)) == 2, what="the older outputs are let go")  # the newest call printed nothing
+
+    receipts = [ask("look", number).receipt for number in range(8)]
+    assert [receipt.exit_code for receipt in receipts] == list(range(8))
+    assert [receipt.stdout for receipt in receipts] == [b""] * 6 + [b"ran-6\n", b"ran-7\n"]
+    assert [receipt.truncated for receipt in receipts] == [True] * 6 + [False] * 2
+    assert [receipt.stderr for receipt in receipts] == [b""] * 6 + [b"bad\n"] * 2
+    again = ask("run", 0, *fixed, "sh", "-c", f"echo >>{box.root}/count")
+    assert (again.receipt.exit_code, again.receipt.stdout) == (0, b"")
+    assert (box.root / "count").read_text() == "\n" * 8
 
 
 @pytest.mark.parametrize(

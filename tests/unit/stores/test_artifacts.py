@@ -1,6 +1,8 @@
 import hashlib
 import json
+import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +119,32 @@ def test_what_a_dead_worker_left_is_no_artifact(
     artifact = store.put(files, {})
     store.verify(artifact.digest)
     assert paths(store) == ["diff.patch", "manifest.json", "part-0.bundle", "stat.json"]
+
+
+def test_temporary_files_of_dead_writers_are_removed_after_a_day(tmp_path: Path, files: dict[str, Path]) -> None:
+    store = ArtifactStore("main", f"file://{tmp_path}/store")
+    store.put(files, {"a": 1})
+    incoming = tmp_path / "store" / "incoming"
+    assert list(incoming.iterdir()) == []
+    for name, age in {"old.part": 25, "young.part": 23, "somebody's": 25}.items():
+        (incoming / name).write_bytes(b"x")
+        when = time.time() - age * 3600
+        os.utime(incoming / name, (when, when))
+    store.put(files, {"a": 1})
+    store.put(files, {"a": 2})
+    assert sorted(path.name for path in incoming.iterdir()) == ["somebody's", "young.part"]
+
+
+@pytest.mark.parametrize("fault", [PermissionError, NotImplementedError])
+def test_a_store_that_cannot_tell_what_is_old_keeps_artifacts_all_the_same(
+    store: ArtifactStore, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+) -> None:
+    def refuses(*_: Any, **__: Any) -> Any:
+        raise fault
+
+    monkeypatch.setattr(store._fs, "ls", refuses)
+    monkeypatch.setattr(store._fs, "modified", refuses)
+    store.verify(store.put(files, {}).digest)
 
 
 def test_many_writers_of_the_same_artifact(tmp_path: Path, files: dict[str, Path]) -> None:

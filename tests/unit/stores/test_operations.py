@@ -191,6 +191,17 @@ class TestRecover:
         assert old is not None
         assert old.command == "sandferry recover run"
 
+    def test_a_recovery_of_a_recovery_leaves_nothing_to_do(self, store: OperationStore) -> None:
+        store.finish("op", begin(store), "failed", cause=CAUSE, next_action=RECOVER)
+        store.finish("two", begin(store, "two", task="b", recovers="op"), "failed", cause=CAUSE, next_action=RECOVER)
+        assert store.finish("three", begin(store, "three", task="c", recovers="two"), "partial")
+        assert [found and found.command for found in map(store.read, ("op", "two", "three"))] == [None] * 3
+
+    def test_what_is_another_runs_is_not_recovered(self, store: OperationStore) -> None:
+        store.finish("op", begin(store), "failed", cause=CAUSE, next_action=RECOVER)
+        other = closed(store, "again", run="other", task="o", recovers="op")
+        assert other == Closed(why="refused", status="failed")
+
     @pytest.mark.parametrize("status", ["running", "succeeded", "partial", ""])
     def test_what_has_not_failed_is_not(self, store: OperationStore, status: str) -> None:
         if status:

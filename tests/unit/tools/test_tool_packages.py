@@ -4,17 +4,24 @@ import hashlib
 import io
 import json
 import os
+import signal
 import subprocess
 import tarfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from tests.rig.waiting import promptly
+from worker.commands import tools as commands
 from worker.failures.model import InvalidRequest
 from worker.failures.reasons import REASONS
 from worker.failures.vocabulary import FIELDS
+from worker.tools import manifest as manifests
 from worker.tools.directory import build
 from worker.tools.manifest import Effect, check_arguments, parse_manifest, valid_path
 from worker.tools.package import File, Reference, pack, read_descriptor, unpack
@@ -262,6 +269,21 @@ class TestDirectory:
         (root / "manifest.json").write_text(text)
         assert refused(lambda: build(root, limit=LIMIT)) == ("manifest", "malformed")
 
+    def test_a_link_to_itself_is_refused(self, tmp_path):
+        root = self.write(tmp_path / "one")
+        (root / "loop").symlink_to("loop")
+        assert refused(lambda: build(root, limit=LIMIT)) == ("package", "archive_unsafe")
+
+    @pytest.mark.parametrize("output", [None, ".", "out"])
+    def test_an_archive_inside_its_tool_is_refused(self, tmp_path, monkeypatch, output):
+        root = self.write(tmp_path / "one")
+        before = sorted(root.rglob("*"))
+        monkeypatch.chdir(root)
+        told = CliRunner().invoke(commands.app, ["build", ".", *(["-o", output] if output else [])])
+        assert told.exit_code == 2
+        assert "--output" in told.output
+        assert sorted(root.rglob("*")) == before
+
     def test_what_is_no_file_is_refused(self, tmp_path):
         root = self.write(tmp_path / "one")
         os.mkfifo(root / "pipe")
@@ -283,6 +305,15 @@ class TestStore:
         assert store.describe(reference).manifest == package.descriptor.manifest
         assert PackageStore(f"file://{tmp_path}/store").fetch(reference, limit=LIMIT) == package
         assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".tar"]
+
+    def test_a_damaged_one_is_replaced(self, tmp_path):
+        store, package = PackageStore(str(tmp_path)), pack(MANIFEST, FILES, limit=LIMIT)
+        store.put(package)
+        (kept,) = tmp_path.rglob("*.tar")
+        kept.write_bytes(package.archive[:-1024])
+        assert store.put(package)
+        assert kept.read_bytes() == package.archive
+        assert not store.put(package)
 
     def test_what_is_not_there_or_not_itself_is_refused(self, tmp_path):
         store = PackageStore(str(tmp_path))
@@ -315,6 +346,27 @@ def test_arguments_are_checked(arguments, fits):
         check_arguments(MANIFEST["input_schema"], arguments)
     else:
         assert refused(lambda: check_arguments(MANIFEST["input_schema"], arguments)) == ("arguments", "schema")
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"type": "string", "pattern": "^(a+)+$"}, "a" * 60 + "!"),
+        ({"type": "array", "uniqueItems": True}, [{"n": number} for number in range(40_000)]),
+    ],
+)
+def test_arguments_that_take_for_ever_to_check_are_refused(monkeypatch, schema, arguments):
+    monkeypatch.setattr(manifests, "CHECK_TIME", 0.2)
+    before = signal.getsignal(signal.SIGALRM)
+    began = time.monotonic()
+    assert refused(lambda: check_arguments(schema, arguments)) == ("arguments", "too_large")
+    assert time.monotonic() - began < promptly(5)
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (before, (0.0, 0.0))
+
+
+def test_arguments_are_checked_in_a_thread_too():
+    with ThreadPoolExecutor() as pool:
+        assert refused(lambda: pool.submit(check_arguments, {"type": "string"}, 1).result()) == ("arguments", "schema")
 
 
 def test_a_reference_that_leads_nowhere_is_refused():

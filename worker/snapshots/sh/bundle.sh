@@ -91,9 +91,13 @@ choose_compression() {
     [ "$((packed * 10))" -lt "$((whole * 9))" ] || level=0
 }
 
-# A bundle with as much of the history as there is: all, without refs that are not whole, or only the files.
+# A bundle with as much of the history as there is: all, if need be with objects made of the files once more; without
+# refs that are not whole; or only the files.
 make_bundle() {
     name_refs
+    write_bundle "$1" && return
+    give_up_on_objects $?
+    make_objects_again
     write_bundle "$1" && return
     give_up_on_objects $?
     keep_whole_tips
@@ -106,6 +110,18 @@ make_bundle() {
     head=none
     name_refs
     write_bundle "$1" || give_up_on_objects $? final
+}
+
+# Contents of files that lie there, into our own store, where git looks first: theirs may be damaged, and as long as it
+# sees them git writes no others.
+make_objects_again() {
+    mv -- "$GIT_DIR/objects/info/alternates" "$own/alternates" || broke mv $?
+    # shellcheck disable=SC2016
+    git ls-files -z | xargs -0 -r sh -c '
+        for name; do
+            [ ! -f "$name" ] || [ -L "$name" ] || printf "%s\0" "$name"
+        done' sh | xargs -0 -r git hash-object -w -- >"$own/answer"
+    mv -- "$own/alternates" "$GIT_DIR/objects/info/alternates" || broke mv $?
 }
 
 keep_whole_tips() {

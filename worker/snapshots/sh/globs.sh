@@ -12,17 +12,26 @@ leave_out() {
     ask /dev/null git reset -q --pathspec-from-file="$own/excluded" --pathspec-file-nul "$before" || broke git $?
 }
 
-# Ignored files that the request wants.
+# Nested repositories, too, are left out: drops them from $own/nested. git lists them like a directory or a gitlink.
+leave_out_nested() {
+    [ -s "$own/excluded" ] || return 0
+    xargs -0 git ls-files --cached --others -z -- <"$own/excluded" | lines | sed 's|/$||' >"$own/names"
+    minus "$own/names" <"$own/nested" >"$own/candidates"
+    cat -- "$own/candidates" >"$own/nested"
+}
+
+# Ignored files that the request wants; nested repositories among them, which git lists as directories, become parts.
 take_in() {
     [ -s "$own/includes" ] || return 0
     cat -- "$own/includes" "$own/excludes" | xargs -0 git ls-files --others --ignored --exclude-standard -z -- |
-        lines | sed '/\/$/d' >"$own/wanted"
+        lines >"$own/candidates"
+    sed -n 's|/$||p' "$own/candidates" >>"$own/nested"
+    sed '/\/$/d' "$own/candidates" >"$own/wanted"
     [ -s "$own/wanted" ] || return 0
     sed 's|^|./|' "$own/wanted" | zeros | xargs -0 sh -c "$oversize" sh "$cap" | lines | sed 's|^\./||' >"$own/names"
     omit too_large <"$own/names"
     minus "$own/names" <"$own/wanted" | sed 's/^/:(top,literal)/' | zeros >"$own/specs"
-    code=0
-    ask /dev/null git add -f --sparse --ignore-errors --pathspec-from-file="$own/specs" --pathspec-file-nul || code=$?
+    add -f
     [ "$code" -le 1 ] || broke git "$code"
     [ "$code" -eq 0 ] || partial=yes
 }

@@ -70,21 +70,38 @@ find_lender() {
     done
 }
 
-# Beside the repository, where an agent starts: what lies there is in no part. A link to a part is.
-report_siblings() {
-    beside=$(cd -P -- "$root_1" && printf '%s' "$PWD") || return 0
-    case $top/ in "$beside"/*) return ;; esac
-    case $beside/ in "$top"/*) return ;; esac
+# What lies outside the repository and is in no part: see siblings and work_trees.
+report_outside() {
+    beside=$(cd -P -- "$root_1" && printf '%s' "$PWD") || beside=
+    case $top/ in "$beside"/*) beside= ;; esac
+    case $beside/ in "$top"/*) beside= ;; esac
+    { siblings && work_trees; } | lines | omit outside
+}
+
+# Beside the repository, where an agent starts. A link to a part is none.
+siblings() {
+    [ -n "$beside" ] || return 0
     for entry in "$beside"/* "$beside"/.[!.]* "$beside"/..?*; do
         [ -e "$entry" ] || [ -L "$entry" ] || continue
         [ "$(cd -P -- "$entry" && printf '%s' "$PWD")" = "$top" ] || printf '%s\0' "${entry##*/}"
-    done | lines | omit outside
+    done
+}
+
+# Work trees of the repository that lie elsewhere: their branches are here, what is not committed in them is not.
+work_trees() {
+    [ -n "$common" ] || return 0
+    for pointer in "$common"/worktrees/*/gitdir; do
+        [ -f "$pointer" ] || continue
+        IFS= read -r place <"$pointer" || continue
+        place=$(cd -P -- "${pointer%/*}" && cd -P -- "${place%/.git}" && printf '%s' "$PWD") || continue
+        case $place/ in "$top"/* | "${beside:-$top}"/*) ;; *) printf '%s\0' "$place" ;; esac
+    done
 }
 
 capture_all() {
     number=0 queued=1 ignored=0 where=
     capture_part repository
-    report_siblings
+    report_outside
     next=1
     [ -s "$own/queue" ] || return 0
     while line=$(sed -n "${next}p" "$own/queue") && [ -n "$line" ]; do

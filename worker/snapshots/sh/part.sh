@@ -5,10 +5,10 @@
 capture_part() {
     kind=$1 work=$PWD
     locate
+    [ -n "$theirs" ] || salvage
     [ "$kind" != repository ] || [ -n "$theirs" ] || kind=directory
-    if [ "$kind" = nested ] && [ -z "$theirs" ]; then
-        echo .git | omit broken_repository && return
-    fi
+    # git takes the files of such a one for the outer repository's.
+    [ "$kind" != nested ] || [ -n "$theirs" ] || return 0
     [ ! -d "$own/store" ] || rm -rf -- "$own/store"
     scratch "$own/store"
     printf '[core]\n\tfsync = none\n' >>"$GIT_DIR/config" || broke sh $? # objects that live for seconds
@@ -54,6 +54,7 @@ place_base() {
 
 # Nested repositories become parts of their own, submodules too.
 queue_nested() {
+    [ ! -s "$own/nested" ] || leave_out_nested
     while IFS= read -r name; do
         if [ "$queued" -ge "$most_parts" ]; then
             printf '%s\n' "$name" | omit too_many_parts && continue

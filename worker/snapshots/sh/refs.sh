@@ -2,7 +2,7 @@
 # Which commits go with a snapshot: every local branch, tag and stash that the base does not reach.
 
 # Lines "<id> <name below refs/sandferry>" into $own/tips; $base is a commit that is there, or none. The branch
-# that HEAD stands for is always among them, and first.
+# that HEAD stands for is always among them, and first. As many as the worker takes (worker/imports/header.py).
 choose_tips() {
     : >"$own/tips"
     stashed=no
@@ -11,12 +11,17 @@ choose_tips() {
     [ "$base" = none ] || ! grep -q ' refs/tags/' "$GIT_DIR/packed-refs" || tags_of_our_time >>"$own/beyond"
     : >"$own/names"
     OTHERS=$own/names awk -v branch="$branch" '
-        function tip(id, name) { if (!seen[id, name]++) print id " " substr(name, 6) }
+        function tip(id, name) {
+            if (seen[id, name]++) return
+            bytes += length(id) + length(name) + 20
+            if (++count > 9000 || bytes > 900000 || length(name) > 1000) print name >ENVIRON["OTHERS"]
+            else print id " " substr(name, 6)
+        }
         NF == 2 && $2 == branch { tip($1, $2) }
         NF > 2 && $NF !~ /^refs\/(heads\/|tags\/|remotes\/|stash$)/ { print $NF >ENVIRON["OTHERS"] }
         NF < 3 || $NF !~ /^refs\/(heads|tags)\// { next }
         $1 == "commit" || $1 == "tagged" { tip($2, $3) }
-        $1 == "tag" && $2 == "commit" { tip($3, $4) }' "$GIT_DIR/packed-refs" "$own/beyond" >"$own/tips"
+        $1 == "tag" && ($2 == "commit" || $2 == "tag") { tip($3, $4) }' "$GIT_DIR/packed-refs" "$own/beyond" >"$own/tips"
     stashes >>"$own/tips"
     omit other_ref <"$own/names"
 }
@@ -43,8 +48,8 @@ tags_of_our_time() {
 stashes() {
     grep -q ' refs/stash$' "$GIT_DIR/packed-refs" || return 0
     stashed=yes
-    ask "$own/answer" git --git-dir="$theirs" rev-list --walk-reflogs refs/stash -- ||
-        sed -n 's| refs/stash$||p' "$GIT_DIR/packed-refs" >"$own/answer"
+    ask "$own/answer" git --git-dir="$theirs" rev-list --walk-reflogs refs/stash -- || : >"$own/answer"
+    [ -s "$own/answer" ] || sed -n 's| refs/stash$||p' "$GIT_DIR/packed-refs" >"$own/answer"
     awk '{ print $1 " stash/" NR - 1 }' "$own/answer"
 }
 

@@ -2,10 +2,10 @@
 # Their repository, and one of our own over the same work tree.
 
 # The work tree we stand in: its git directory ($theirs), the one that shares with others ($common), its object
-# format. Empty where git would take nothing for a repository.
+# format. Empty where git would take nothing for a repository; $refused is then what should have been one.
 locate() {
     unset GIT_DIR GIT_WORK_TREE
-    theirs='' common='' format=sha1
+    theirs='' common='' refused='' format=sha1
     if [ -d .git ]; then
         theirs=$(cd -P -- .git && printf '%s' "$PWD")
     elif [ -f .git ]; then
@@ -13,9 +13,16 @@ locate() {
         theirs=$(cd -P -- "$theirs" && printf '%s' "$PWD")
     fi
     [ -n "$theirs" ] || return 0
-    if ! format=$(git --git-dir="$theirs" rev-parse --show-object-format 3>&-); then theirs='' format=sha1 && return; fi
-    common=$theirs
-    [ ! -f "$theirs/commondir" ] || common=$(cd -P -- "$theirs" && cd -P -- "$(cat commondir)" && printf '%s' "$PWD")
+    if format=$(git --git-dir="$theirs" rev-parse --show-object-format 3>&-); then common=$(shared_by "$theirs")
+    else refused=$theirs theirs='' format=sha1
+    fi
+}
+
+# The git directory that shares its objects and refs with the git directory $1: mostly itself.
+shared_by() {
+    if [ -f "$1/commondir" ]; then cd -P -- "$1" && cd -P -- "$(cat commondir)" && printf '%s' "$PWD"
+    else printf '%s' "$1"
+    fi
 }
 
 # A path as a line of objects/info/alternates.
@@ -70,18 +77,35 @@ scratch() {
 }
 
 # Their refs and HEAD, read without their objects; everything else asks our own repository. Sets $head (a commit
-# that is there, or none) and $branch (the ref HEAD stands for, or none).
+# that is there, or none) and $branch (the ref below refs/heads that HEAD stands for, or none).
 borrow_refs() {
     head=none branch=none
     [ -n "$theirs" ] || return 0
-    ask "$GIT_DIR/packed-refs" git --git-dir="$theirs" for-each-ref --format='%(objectname) %(refname)' || broke git $?
-    [ -z "$said" ] || printf '%s\n' "$said" | sed -n 's/^warning: ignoring broken ref //p' | omit missing_object
+    code=0
+    ask "$GIT_DIR/packed-refs" git --git-dir="$theirs" for-each-ref --format='%(objectname) %(refname)' || code=$?
+    case $code$said in
+        0*) ;;
+        *'fatal: unexpected line in '* | *'fatal: unterminated line in '*)
+            : >"$GIT_DIR/packed-refs"
+            echo .git/packed-refs | omit broken_repository && return 0
+            ;;
+        *) broke git "$code" ;;
+    esac
+    if [ -n "$said" ]; then
+        printf '%s\n' "$said" | sed -n 's/^warning: ignoring broken ref //p' | omit missing_object
+        printf '%s\n' "$said" | sed -n 's/^warning: ignoring ref with broken name //p' | omit other_ref
+    fi
+    # What git may not read of their refs it does not mention.
+    ask /dev/null find "$common/refs" -type d || case $said in *': Permission denied'*) echo .git/refs | omit unreadable ;; esac
     if ! ask "$own/answer" git --git-dir="$theirs" rev-parse -q HEAD --symbolic-full-name HEAD; then
         ask "$own/answer" git --git-dir="$theirs" symbolic-ref -q HEAD && IFS= read -r branch <"$own/answer"
+        case $branch in refs/heads/*) ;; *) branch=none ;; esac
         return 0
     fi
-    { IFS= read -r head && IFS= read -r branch; } <"$own/answer" || broke git 0 malformed_answer
-    [ "$branch" != HEAD ] || branch=none
+    # Beside a branch or tag that is called HEAD too, git does not give the name.
+    { IFS= read -r head && IFS= read -r branch; } <"$own/answer" ||
+        { ask "$own/answer" git --git-dir="$theirs" symbolic-ref -q HEAD && IFS= read -r branch <"$own/answer"; }
+    case $branch in refs/heads/*) ;; *) branch=none ;; esac
     [ "$head" = "$base" ] || ask /dev/null git cat-file -e "$head^{commit}" || { echo HEAD | omit missing_object && head=none; }
 }
 

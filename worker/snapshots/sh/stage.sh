@@ -20,27 +20,37 @@ load_index() {
 
 # Submodules: one that is checked out is its HEAD, one that is not is what the index says. git itself would run
 # `git status`, with their configuration and into their index, so it is kept away from them. A directory that is
-# no repository any more is its files. Leaves names in $own/apart; those checked out in $own/submodules too.
+# no repository any more is its files, and what a link took the place of is gone. Leaves names in $own/apart; those checked out in $own/submodules too.
 place_gitlinks() {
     : >"$own/apart" && : >"$own/submodules"
     [ "$gitlinks" = yes ] || return 0
     git ls-files --stage -z | tr '\n\0' '\0\n' | sed -n '/^160000 /p' | tr '\n\0' '\0\n' | lines >"$own/gitlinks"
     while IFS= read -r entry; do
-        path=${entry#*	} commit=${entry#160000 }
+        path=${entry#*	} known=${entry#160000 }
+        known=${known%% *}
         plain=$(printf '%b.' "$path")
         plain=./${plain%.}
-        if [ -e "$plain/.git" ]; then
+        if is_linked; then continue
+        elif [ -e "$plain/.git" ]; then
             printf '%s\n' "$path" | tee -a "$own/submodules" >>"$own/apart"
             commit=$(git --git-dir="$plain/.git" rev-parse -q --verify HEAD) || continue
+            [ ${#commit} -eq ${#known} ] || continue # of another object format: no tree of ours can name it
             printf '160000 %s 0\t%s\0' "$commit" "${plain#./}"
         elif [ -d "$plain" ] && [ ! -L "$plain" ] && [ -n "$(ls -A -- "$plain")" ]; then
-            printf '0 %s\t%s\0' "${commit%% *}" "${plain#./}"
+            printf '0 %s\t%s\0' "$known" "${plain#./}"
         elif [ -d "$plain" ] || { [ ! -e "$plain" ] && [ ! -L "$plain" ]; }; then
             printf '%s\n' "$path" >>"$own/apart"
             printf '%s\n' "$path" | omit absent_submodule
         fi
     done <"$own/gitlinks" >"$own/index"
     said=$(git update-index -z --index-info <"$own/index" 2>&1 3>&-) || broke git $?
+}
+
+# Whether $plain, or a directory above it, is a symbolic link.
+is_linked() {
+    above=${plain%/*}
+    [ ! -L "$plain" ] || return 0
+    place=$(cd -P -- "$above" && printf '%s.' "$PWD") && [ "$place" != "$work${above#.}." ]
 }
 
 # Nested repositories, which git lists as directories, as pathspecs.
@@ -52,6 +62,20 @@ apart_from_nested() {
         done' sh
 }
 
+# `git add` of $own/specs; sets $code. git gives up on a file that is not in the encoding which attributes ask for, and
+# on an attribute that names none: then files are taken as they are.
+add() {
+    code=0
+    ask /dev/null git add "$1" --sparse --ignore-errors --pathspec-from-file="$own/specs" --pathspec-file-nul || code=$?
+    [ "$code" -gt 1 ] && [ ! -f "$GIT_DIR/info/attributes" ] || return 0
+    case $said in
+        *'fatal: BOM is '* | *"fatal: failed to encode '"* | *"fatal: encoding '"* | *'valid working-tree-encodings'*)
+            echo '* !working-tree-encoding' >"$GIT_DIR/info/attributes" || broke sh 1
+            add "$1"
+            ;;
+    esac
+}
+
 # Put every file into the index. One that vanishes on the way ends `git add` with 128, and the add is repeated,
 # at last without those that vanished; ones that cannot be read end it with 1. Sets $partial.
 add_all() {
@@ -59,9 +83,7 @@ add_all() {
     : >"$own/vanished"
     while :; do
         write_specs
-        code=0
-        ask /dev/null git add -A --sparse --ignore-errors --pathspec-from-file="$own/specs" --pathspec-file-nul ||
-            code=$?
+        add -A
         [ "$code" -gt 1 ] || break
         tries=$((tries - 1))
         printf '%s\n' "$said" | sed -n "s/\\\\/&&/g; s/^fatal: unable to stat '\(.*\)': .*/\1/p" >>"$own/vanished"

@@ -7,7 +7,10 @@ omit() { cat >/dev/null; }
 ask() {
     into=$1
     shift
-    "$@" >"$into"
+    said=$("$@" 2>&1 >"$into")
+    set -- $?
+    [ -z "$said" ] || printf '%s\n' "$said" >&2
+    return "$1"
 }
 
 cd -P -- "$1" || exit 1

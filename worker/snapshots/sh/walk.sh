@@ -43,11 +43,11 @@ walk() {
     done
 }
 
-# The lines of stdin that git does not ignore.
+# The lines of stdin that git does not ignore. To check-ignore a colon at the start of a name would be magic.
 unignored() {
     cat >"$own/candidates"
     [ -s "$own/candidates" ] || return 0
-    zeros <"$own/candidates" | git check-ignore -z --stdin | lines >"$own/ignored"
+    sed 's|^|./|' "$own/candidates" | zeros | git check-ignore -z --stdin | lines | sed 's|^\./||' >"$own/ignored"
     minus "$own/ignored" <"$own/candidates"
 }
 

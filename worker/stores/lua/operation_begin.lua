@@ -15,8 +15,9 @@ if status then
     return {'done', status, was[5] or ''}
   end
 elseif ARGV[8] ~= '' then
-  local old = redis.call('HGET', ARGV[7] .. ARGV[8], 'status')
-  if old ~= 'failed' and old ~= 'retry_exhausted' and old ~= 'cancelled' then
+  local of = redis.call('HMGET', ARGV[7] .. ARGV[8], 'status', 'run_id')
+  local old = of[1]
+  if of[2] ~= ARGV[2] or (old ~= 'failed' and old ~= 'retry_exhausted' and old ~= 'cancelled') then
     return {'refused', old or ''}
   end
   redis.call('HSET', ARGV[7] .. ARGV[8], 'recovered_by', ARGV[1])

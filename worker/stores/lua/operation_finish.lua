@@ -27,9 +27,11 @@ redis.call('PEXPIRE', ARGV[10] .. was[6], ARGV[8])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - 2 * tonumber(ARGV[8]))
 redis.call('ZREM', KEYS[2], ARGV[1])
 if (ARGV[3] == 'succeeded' or ARGV[3] == 'partial') and (was[5] or '') ~= '' then
-  local old = ARGV[9] .. was[5]
-  if redis.call('EXISTS', old) == 1 then
-    redis.call('HSET', old, 'next_action', '')
+  -- All that this one recovers, which may be a recovery itself; each began before the next, so there is an end.
+  local old = was[5]
+  while old and old ~= '' and redis.call('EXISTS', ARGV[9] .. old) == 1 do
+    redis.call('HSET', ARGV[9] .. old, 'next_action', '')
+    old = redis.call('HGET', ARGV[9] .. old, 'recovers')
   end
 end
 return 1
