@@ -1,6 +1,7 @@
 """The Celery app: queues, routes, delivery rules and the signals that set a process up."""
 
 import logging
+import os
 import sys
 from typing import Any
 
@@ -130,20 +131,35 @@ def _logging(**_: Any) -> None:
 
 @worker_init.connect
 def _before_the_pool_forks(**_: Any) -> None:
-    if faults := startup.faults(settings(), app.conf):
-        sys.exit("\n".join(f"sandferry: {fault}" for fault in faults))
-    sentry.init(settings())
-    metrics.prepare(settings())
+    try:
+        _refuse(startup.faults(settings(), app.conf))
+        metrics.prepare(settings())
+        sentry.init(settings())
+    except Exception as exc:  # noqa: BLE001 - Celery would go on without what was to be set up, and not say so
+        sys.exit(f"sandferry: the worker cannot be set up ({type(exc).__name__})")
 
 
 @beat_init.connect
 def _before_beat(**_: Any) -> None:
+    _refuse(startup.beat_faults(settings()))
     sentry.init(settings())
+
+
+def _refuse(faults: list[startup.Fault]) -> None:
+    """End the process: an exception would not, Celery goes on after a receiver that raises one."""
+    if faults:
+        sys.exit("\n".join(f"sandferry: {fault}" for fault in faults))
 
 
 @worker_ready.connect
 def _serve_metrics(**_: Any) -> None:
     metrics.serve(settings(), sandboxes=services().sandboxes.count)
+
+
+@worker_ready.connect
+def _notice(**_: Any) -> None:
+    for notice in startup.notices(settings(), dict(os.environ)):
+        log.warning("a setting wants a look", setting=notice.setting, consequence=notice.consequence)
 
 
 @worker_ready.connect

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from celery.exceptions import ImproperlyConfigured
+
+from worker import startup_files
 from worker.settings import Settings, is_redis
 
 MARGIN = 300.0
@@ -26,9 +29,23 @@ class Fault:
 
 
 def faults(config: Settings, conf: Any) -> list[Fault]:
-    """Look at our settings and at Celery's as they are in force, however they came about. Pure but for versions."""
+    """Look at our settings and at Celery's as they are in force, however they came about, and at what they name."""
     found = [fault for rule in RULES if (fault := rule(config, conf)) is not None]
-    return found + _versions()
+    return found + _versions() + [Fault(*each) for each in startup_files.unusable(config)]
+
+
+def beat_faults(config: Settings) -> list[Fault]:
+    """The same for beat, which runs no job: only what it uses itself."""
+    wrong = startup_files.sentry_dsn(config)
+    return [] if wrong is None else [Fault("SANDFERRY_SENTRY_DSN_FILE", wrong)]
+
+
+def notices(config: Settings, environment: dict[str, str]) -> list[Fault]:
+    """Look for what a worker can live with and an operator wants to hear.
+
+    A setting that is misspelt has no effect, and an allow-list without effect allows all.
+    """
+    return [Fault(*each) for each in (*startup_files.missing(config), *startup_files.misspelt(environment))]
 
 
 def warnings(config: Settings, client: Any) -> list[Fault]:
@@ -102,7 +119,20 @@ def _results(_: Settings, conf: Any) -> Fault | None:
     return None
 
 
-RULES = (_limits, _limits_and_jobs, _visibility, _delivery, _eta_limit, _formats, _results)
+def _backend(_: Settings, conf: Any) -> Fault | None:
+    from celery.app.backends import by_url  # noqa: PLC0415 - the app has it loaded
+    from celery.backends.base import DisabledBackend  # noqa: PLC0415 - same
+
+    try:
+        backend, _ = by_url(conf.result_backend)
+    except (ImproperlyConfigured, ImportError, AttributeError, ValueError):
+        return Fault("SANDFERRY_RESULT_BACKEND", "is no address of a result backend that Celery knows: use redis://")
+    if issubclass(backend, DisabledBackend):
+        return Fault("SANDFERRY_RESULT_BACKEND", "must be set, or nobody hears what became of a task")
+    return None
+
+
+RULES = (_limits, _limits_and_jobs, _visibility, _delivery, _eta_limit, _formats, _results, _backend)
 """What is asked, in order."""
 
 

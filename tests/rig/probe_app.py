@@ -47,6 +47,8 @@ class Probe(ClassifiedTask):
     schedule: ClassVar[Schedule] = Schedule(attempts=3, countdowns=(1.0, 2.0), deadline=60, jitter=0.0)
 
     def parse(self, payload: Any) -> dict[str, Any]:
+        if not isinstance(payload, dict):
+            raise InvalidRequest("request", "wrong_type")
         if payload.get("plan") is None:
             raise InvalidRequest("request", "missing")
         return payload

@@ -108,7 +108,7 @@ def test_the_settings_that_a_container_reads(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv(variable, re.sub(r"\$\{\w+:-(.*)\}", r"\1", value.strip('"')))
     read = Settings()
     assert (read.broker_url, read.records_url, read.results_url) == ("redis://valkey:6379/0",) * 3
-    assert (read.metrics_address, read.metrics_port, read.docker_url) == ("0.0.0.0", 9100, "")
+    assert (read.metrics_address, read.metrics_port, read.docker_url) == ("0.0.0.0", 9100, None)
     assert (read.keyring_file, read.flower_users_file) == (Path(SECRETS, "keyring"), Path(SECRETS, "flower_users"))
 
 

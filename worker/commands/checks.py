@@ -1,6 +1,7 @@
 """What `sandferry doctor` checks; each check returns findings with advice and never a secret or a raw error."""
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -96,7 +97,9 @@ def celery_settings(config: Settings) -> list[Finding]:
     from worker.app import make_app  # noqa: PLC0415 - same
 
     wrong = startup.faults(config, make_app(config).conf)
-    return [Finding(each.setting, "fault", each.consequence) for each in wrong] or [Finding("delivery settings", "ok")]
+    unknown = startup.notices(config, dict(os.environ))
+    found = [Finding(each.setting, "fault", each.consequence) for each in wrong] or [Finding("delivery settings", "ok")]
+    return found + [Finding(each.setting, "warning", each.consequence) for each in unknown]
 
 
 def results(config: Settings) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from kombu.exceptions import OperationalError
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from worker.failures.model import InvalidRequest
 from worker.secrets.keyring import KeyRingError
@@ -12,8 +13,8 @@ def explain(exc: Exception) -> str:
     """Say what is wrong and what to do about it."""
     match exc:
         case ValidationError():
-            names = ", ".join(sorted({_variable(error["loc"]) or error["msg"] for error in exc.errors()}))
-            return f"sandferry: not valid: {names}. Settings are explained in docs/settings.md."
+            wrong = "; ".join(sorted({_wrong(exc.title, error) for error in exc.errors(include_input=False)}))
+            return f"sandferry: not valid: {wrong}. Settings are explained in docs/settings.md."
         case InvalidRequest():
             return f"sandferry: {exc.field_name}: {exc.reason.replace('_', ' ')}"
         case KeyRingError():
@@ -27,6 +28,10 @@ def explain(exc: Exception) -> str:
     return f"sandferry: {type(exc).__name__}"
 
 
-def _variable(loc: tuple[int | str, ...]) -> str:
-    """The environment variable of a setting."""
-    return f"SANDFERRY_{str(loc[0]).upper()}" if loc else ""
+def _wrong(model: str, error: ErrorDetails) -> str:
+    """Name the field, as a variable when it is a setting, and what it must be; pydantic's words hold no value."""
+    said = error["msg"].removeprefix("Value error, ")
+    if not error["loc"]:
+        return said
+    field = str(error["loc"][0])
+    return f"SANDFERRY_{field.upper()}: {said}" if model == "Settings" else f"{field}: {said}"

@@ -128,7 +128,7 @@ AUTH_RULES = (
         text=shape(
             r"code 407 from proxy",
             "proxy authentication required",
-            "connect tunnel failed, response 407",
+            r"(?:connect tunnel failed, response|tunnel connection failed:) 407",
             r"\bcurl:? \(?97\b",
         ),
     ),
@@ -140,7 +140,7 @@ AUTH_RULES = (
         example="fatal: unable to access 'https://github.com/o/r/': Received HTTP code 403 from proxy after CONNECT",
         text=shape(
             r"code 4(?:0[0-68-9]|1\d|2[0-8]|51) from proxy",
-            r"connect tunnel failed, response 4(?:0[0-68-9]|1\d|2[0-8]|51)",
+            r"(?:connect tunnel failed, response|tunnel connection failed:) 4(?:0[0-68-9]|1\d|2[0-8]|51)",
             r"blocked by (?:your |the )?(?:administrator|policy|firewall|organi[sz]ation|proxy)",
             r"(?:url|host|domain|site) (?:is |was )?blocked",
             r"not in (?:the )?allow ?list",

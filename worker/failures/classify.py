@@ -20,6 +20,7 @@ from worker.failures.image_rules import IMAGE_RULES
 from worker.failures.integrity_rules import INTEGRITY_RULES
 from worker.failures.model import Category, Credential, Failure
 from worker.failures.network_rules import NETWORK_RULES
+from worker.failures.redis_rules import REDIS_RULES
 from worker.failures.rules import Rule, first
 from worker.failures.tls_rules import TLS_RULES
 from worker.failures.transfer_rules import TRANSFER_RULES
@@ -42,6 +43,7 @@ ALL_RULES: tuple[Rule, ...] = (
     *E2B_RULES,
     *IMAGE_RULES,
     *DOCKER_RULES,
+    *REDIS_RULES,
     *AUTH_RULES,
     *NETWORK_RULES,
     *CONTEXT_RULES,

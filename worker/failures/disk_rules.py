@@ -109,8 +109,17 @@ DISK_RULES = (
             "std::bad_alloc",
             r"malloc(?:\(\))? failed",
             "unable to allocate memory",
-            "memory limit exceeded",
+            # A sandbox's; `total` is an account's (daytona_quota).
+            "(?<!total )memory limit exceeded",
         ),
+    ),
+    Rule(
+        name="helper_program_missing",
+        category=Category.INVALID_REQUEST,
+        reason="program_missing",
+        why="git on a program that it starts; `unable to fork` after it is its echo, no limit",
+        example="error: cannot run ssh: No such file or directory\nfatal: unable to fork",
+        text=shape(r"cannot (?:run|exec) [^\n]{1,200}: no such file or directory"),
     ),
     Rule(
         name="process_limit",

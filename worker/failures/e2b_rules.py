@@ -30,6 +30,7 @@ E2B_RULES = (
             r"sandbox [^\n:]{0,80}(?:is not running|does not exist|doesn't exist|no longer exists)",
             r"sandbox [^\n:]{0,80}has been (?:killed|deleted|destroyed|removed|terminated|evicted)",
             r"sandbox [^\n:]{0,80}(?:was (?:evicted|killed|deleted)|is destroyed)",
+            r"sandbox [^\n:]{0,80}can(?:'t|not) be resumed",
             r"sandbox [^\n:]{0,80}already (?:destroyed|deleted|terminated)",
         ),
     ),

@@ -30,6 +30,7 @@ ECHO_RULES = (
             "we couldn't respond to your request in time",
             r"remote unpack failed: (?:index-pack|unpack-objects|eof)",
             "git-pack-objects died",
+            r"too many 5\d\d error responses",
         ),
     ),
     Rule(

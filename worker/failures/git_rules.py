@@ -30,6 +30,7 @@ GIT_RULES = (
             "no such ref was fetched",
             "no tracking information",
             "could not resolve head",
+            "is not a positive number",
             r"failed to resolve '[^'\n]{1,300}' as a valid",
             "no reference found for shorthand",
             r"revspec '[^'\n]{1,300}' not found",
@@ -130,6 +131,9 @@ GIT_RULES = (
             "is not a valid submodule name",
             "cannot strip one component off url",
             "already exists and is not a submodule",
+            "submodule path contains a '..' component",
+            "suspicious submodule name",
+            "in another submodule's git dir",
         ),
     ),
     Rule(

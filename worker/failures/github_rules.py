@@ -30,6 +30,8 @@ GITHUB_RULES = (
             r"^(?:remote: )?retry later$",
             "due to exceeding usage of resource",
             "exceeded maxstartups",
+            "ratelimitexception: 429",
+            "too many 429 error responses",
         ),
     ),
     Rule(

@@ -12,7 +12,7 @@ IMAGE_RULES = (
         why="without a credential a registry's refusal says no more than that nobody may see such an image",
         example="pull access denied for utils, repository does not exist or may require 'docker login'",
         credentials=(Credential.NONE,),
-        text=shape(r"pull access denied for [^\n]{1,200}, repository does not exist[^\n]{0,60}$"),
+        text=shape(r"pull access denied for [^\n]{1,200}, repository does not exist[^\n]{0,160}$"),
     ),
     Rule(
         name="docker_image_denied",
@@ -29,6 +29,7 @@ IMAGE_RULES = (
             r"^(?:error: )?denied: ",
             r"^(?:error: )?unauthorized: ",
             r"error response from daemon: (?:denied|unauthorized): ",
+            r"error response from daemon: (?:head|get) \"?url\"?: (?:denied|unauthorized)",
             "insufficient_scope",
             "failed to authorize: ",
         ),

@@ -1,5 +1,6 @@
 """The consumer of a worker that outlives the absence of its broker, and messages that are none."""
 
+import json
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from celery.worker.consumer import Consumer
 
 from worker.observability.logs import logger
-from worker.retrying.message import malformed
+from worker.retrying.message import malformed, too_deep
 
 log = logger(__name__)
 _plain = logging.getLogger(__name__)
@@ -25,7 +26,12 @@ class LastingConsumer(Consumer):  # type: ignore[misc]  # Celery is untyped
 
         def handle(message: Any) -> Any:
             fault = _fault(message)
-            return receive(message) if fault is None else self._refuse(message, fault)
+            if fault is not None:
+                return self._refuse(message, fault)
+            if too_deep(message.payload):
+                log.error("request nested too deep", task_id=message.headers["id"])
+                _empty(message)
+            return receive(message)
 
         return handle
 
@@ -43,6 +49,13 @@ class LastingConsumer(Consumer):  # type: ignore[misc]  # Celery is untyped
     def _refuse(self, message: Any, fault: str) -> None:
         log.error("message not handled", fault=fault, queue=(message.delivery_info or {}).get("routing_key"))
         message.reject_log_error(_plain, self.connection_errors)
+
+
+def _empty(message: Any) -> None:
+    """Take the request out of a message: the task refuses what is left, and its caller hears of it."""
+    message.body = json.dumps([[], {"request": None}, {}]).encode()
+    message.content_type, message.content_encoding = "application/json", "utf-8"
+    message._decoded_cache = None  # noqa: SLF001 - kombu's memory of what the body was
 
 
 def _fault(message: Any) -> str | None:

@@ -10,6 +10,9 @@ RUN_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
 """Form of a run id: it becomes part of keys, labels and file names."""
 MOST_ID = 255
 """Characters of a task id; Celery's own are 36."""
+DEEPEST = 100
+"""Lists and objects that may stand in each other, in a message: a worker's main process pickles it for its children,
+and Python's pickle ends a process that has no more stack from some 300 on."""
 NO_RUN = "-"
 """Stands for the run of a message that names none, or none of our form."""
 
@@ -30,6 +33,23 @@ def request_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return kwargs["request"]
 
 
+def too_deep(value: Any) -> bool:
+    """Whether lists and objects of a decoded message stand in each other more than :data:`DEEPEST` times."""
+    layer = [value]
+    for _ in range(DEEPEST):
+        layer = [inner for outer in layer for inner in _inside(outer) if isinstance(inner, dict | list | tuple)]
+    return bool(layer)
+
+
+def _inside(outer: Any) -> Any:
+    match outer:
+        case dict():
+            return outer.values()
+        case list() | tuple():
+            return outer
+    return ()
+
+
 def malformed(headers: Any, payload: Any) -> str | None:
     """What of a message is not of Celery's protocol 2, or ``None``: Celery itself trusts all of it.
 
@@ -40,6 +60,8 @@ def malformed(headers: Any, payload: Any) -> str | None:
     for name, fits in _HEADERS.items():
         if not fits(headers.get(name)):
             return name
+    if too_deep(headers):
+        return "headers"
     match payload:
         case [list(), dict(), dict() | None]:
             return None

@@ -40,6 +40,8 @@ class RedactingRequest(Request):  # type: ignore[misc]  # Celery is untyped
         # Celery puts these into logs, events and `inspect`, and loses a producer's own on every retry.
         self._argsrepr = self._kwargsrepr = HIDDEN
         self._request_dict["argsrepr"] = self._request_dict["kwargsrepr"] = HIDDEN
+        # A name that the sender chose would stand in every line and event in the place of the task's.
+        self.name, self._request_dict["shadow"] = self._request_dict["task"], None
         metrics.consumed()
 
     def info(self, safe: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002 - Celery's signature

@@ -72,7 +72,8 @@ class Services:
     def slots(self) -> SlotStore:
         """How many jobs work on each provider."""
         config = self.settings
-        return SlotStore(self.client, prefix=config.key_prefix, limits=config.provider_limits, lease=config.lease)
+        limits = {str(name): limit for name, limit in config.provider_limits.items()}
+        return SlotStore(self.client, prefix=config.key_prefix, limits=limits, lease=config.lease)
 
     @cached_property
     def providers(self) -> Registry:

@@ -288,7 +288,7 @@ def test_settings_that_lose_tasks_are_refused_without_their_values(local_service
 
     assert done.returncode == typo.returncode == 2
     assert "visibility_timeout must exceed deadline_max" in done.stderr
-    assert typo.stderr.startswith("sandferry: not valid: SANDFERRY_LEASE.")
+    assert typo.stderr.startswith("sandferry: not valid: SANDFERRY_LEASE: ")
     assert "s3cret" not in typo.stderr
 
 
@@ -313,3 +313,11 @@ def test_valkey_worker_and_beat_run_together(tmp_path: Path):
             process.send_signal(signal.SIGTERM)
             process.wait(20)
     assert [process.returncode for process in started] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("option", [("--operation", "clon"), ("--credential-age", "-1"), ("--credential", "s3cret")])
+def test_explain_refuses_what_it_does_not_know(local_service: Service, option: tuple[str, str]):
+    done = sandferry(local_service, "explain", *option, "fatal: early EOF")
+    assert done.returncode == 2
+    assert option[0] in done.stderr or "credential" in done.stderr
+    assert "s3cret" not in done.stdout + done.stderr

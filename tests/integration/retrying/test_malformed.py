@@ -1,5 +1,6 @@
 """Messages that are none: refused for good, never written down, and the worker goes on."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from kombu import Producer
 from tests.rig.canary import CANARY
 from tests.rig.retrying_rig import Rig
 from tests.rig.waiting import until
-from worker.retrying.message import malformed
+from worker.retrying.failed import TaskFailed
+from worker.retrying.message import DEEPEST, malformed, too_deep
 
 GOOD_BODY: list[Any] = [[], {"request": {}}, {}]
 HEADERS: dict[str, Any] = {"task": "probe.run", "id": "malformed-1"}
@@ -36,6 +38,7 @@ BAD: dict[str, tuple[Any, Any]] = {
     "expires no time": ({**HEADERS, "expires": CANARY}, GOOD_BODY),
     "stamps a text": ({**HEADERS, "stamps": CANARY, "stamped_headers": [CANARY]}, GOOD_BODY),
     "shadow a list": ({**HEADERS, "shadow": [CANARY]}, GOOD_BODY),
+    "headers too deep": ({**HEADERS, "more": json.loads("[" * 300 + "]" * 300)}, GOOD_BODY),
 }
 
 
@@ -101,3 +104,44 @@ def test_a_record_of_another_kind_is_no_outage(shared: Rig):
     assert payload["code"] == "internal_error"
     until(lambda: shared.quiet(sent), what="it is acknowledged")
     assert shared.starts(sent) == []
+
+
+@pytest.mark.parametrize("depth", [200, 500, 900])
+@pytest.mark.parametrize("compression", [None, "zlib"])
+def test_a_request_that_is_nested_too_deep_is_answered_and_the_worker_goes_on(
+    shared: Rig, depth: int, compression: str | None
+):
+    before = shared.workers[0].process.pid
+    deep = json.loads('{"a":[' * (depth // 2) + f'"{CANARY}"' + "]}" * (depth // 2))
+
+    sent = shared.app.send_task("probe.run", kwargs={"request": deep}, queue="probe", compression=compression)
+
+    with pytest.raises(TaskFailed) as caught:
+        sent.get(timeout=20)
+    assert str(caught.value) == "invalid_request: field=request reason=wrong_type"
+    assert shared.send("ok").result.get(timeout=20) == {"attempt": 1}
+    assert shared.workers[0].process.poll() is None
+    assert shared.workers[0].process.pid == before
+    assert CANARY not in shared.workers[0].text()
+
+
+@pytest.mark.parametrize(
+    ("text", "deep"),
+    [
+        ("7", False),
+        ("[" * DEEPEST + "]" * DEEPEST, False),
+        ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), True),
+        ('{"a":' * (DEEPEST + 1) + "{}" + "}" * (DEEPEST + 1), True),
+        (json.dumps([[["a"] * 1000] * 100] * 10), False),
+    ],
+)
+def test_what_is_too_deep(text: str, deep: bool):
+    assert too_deep(json.loads(text)) is deep
+
+
+def test_a_name_that_the_sender_chose_is_not_shown(shared: Rig):
+    sent = shared.app.send_task("probe.run", kwargs={"request": {}}, queue="probe", shadow=CANARY)
+    with pytest.raises(TaskFailed):
+        sent.get(timeout=20)
+    until(lambda: f"Task probe.run[{sent.id}] raised" in shared.workers[0].text(), what="the line of its end")
+    assert CANARY not in shared.workers[0].text()

@@ -69,8 +69,9 @@ def test_is_redis(url, expected):
 
 
 def test_tools_have_their_places_and_their_time():
-    config = Settings(tool_stores="default=/srv/tools, other=s3://bucket/tools", tools_allowed="sha256:a,sha256:b")
+    a, b = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
+    config = Settings(tool_stores="default=/srv/tools, other=s3://bucket/tools", tools_allowed=f"{a}, {b}")
     assert config.tool_stores == {"default": "/srv/tools", "other": "s3://bucket/tools"}
-    assert config.tools_allowed == ("sha256:a", "sha256:b")
+    assert config.tools_allowed == (a, b)
     assert Settings(tool_timeout_max=6779).longest_job == 6779 + 120
     assert Settings(tool_timeout_max=60).longest_job == 3600
