@@ -134,8 +134,8 @@ class Settings(BaseSettings):
     # Git.
     http_hosts: Hosts = ()
     """``host`` or ``host:port`` for which plain http is allowed. Tokens travel in the clear to them."""
-    git_proxy: WebAddress | None = None
-    """HTTP proxy for git in sandboxes and for GitHub's API."""
+    git_proxy: PlainAddress | None = None
+    """HTTP proxy for git in sandboxes and for GitHub's API, without a password: a sandbox could read it."""
     git_ca_file: str | None = None
     """A path inside the sandbox."""
 

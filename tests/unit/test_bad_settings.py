@@ -38,7 +38,7 @@ BAD = {
     "HOST_REPOSITORIES": ["app", "app=relative", "app=", "../x=/srv", f"app=https://{SECRET}@h/"],
     "SCRATCH_DIR": ["relative"],
     "HTTP_HOSTS": ["http://h", "h/", "*", f"u:{SECRET}@h", "a b", ","],
-    "GIT_PROXY": [SECRET, "ftp://p"],
+    "GIT_PROXY": [SECRET, "ftp://p", f"http://user:{SECRET}@proxy:3128"],
     "TOOL_STORES": ["x", "x=", "x=relative"],
     "TOOLS_ALLOWED": [SECRET, "sha256:abc", ",", f"name@sha256:{'a' * 64}"],
     "TOOL_PACKAGE_MAX": ["1", "9" * 14],
