@@ -15,6 +15,7 @@ from worker.failures.schedule import Schedule
 from worker.observability import logs, metrics, scrub
 from worker.retrying import attempt as attempts_module
 from worker.retrying import request as requests
+from worker.retrying import task as task_module
 from worker.retrying.attempt import Attempt
 from worker.retrying.task import ClassifiedTask
 from worker.secrets.redaction import Redactor
@@ -22,6 +23,7 @@ from worker.stores import attempts
 from worker.stores import events as event_store
 
 attempts.GRACE = 1.0
+task_module.LATE_CREATE = 1.0
 app.conf.task_queues = [*app.conf.task_queues, Queue("canary")]
 app.conf.task_routes = {**app.conf.task_routes, "canary.*": {"queue": "canary"}}
 

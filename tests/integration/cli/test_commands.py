@@ -13,6 +13,8 @@ from tests.rig import hosted
 from tests.rig.jobs import Service
 from tests.rig.waiting import until
 
+REFUSED = "ln -s /etc/passwd escape; git add escape; git commit -qm escape"
+"""A commit that no worker takes in."""
 TOKEN = "ghs_clitokenAAAABBBBCCCCDDDDEEEE"
 
 
@@ -88,14 +90,14 @@ def test_a_broker_that_is_down_is_one_line(local_service: Service):
 def test_operations_are_shown_and_what_failed_is_recovered(local_service: Service):
     url = local_service.public("recovered")
     cloned = local_service.outcome(local_service.clone(url, run_id="run-recovered")).result
-    local_service.in_sandbox(cloned, "run-recovered", "ln -s /etc/passwd escape")
+    local_service.in_sandbox(cloned, "run-recovered", REFUSED)
     failed = local_service.outcome(local_service.copy_back(cloned, "run-recovered"))
     assert failed.payload["category"] == "policy_denied", failed
 
     listed = sandferry(local_service, "operations", "list", "--run", "run-recovered").stdout
     operation = listed.split()[2]
     shown = sandferry(local_service, "operations", "show", operation).stdout
-    local_service.in_sandbox(cloned, "run-recovered", "rm escape; echo mine > mine.txt")
+    local_service.in_sandbox(cloned, "run-recovered", "git reset -q --hard HEAD~1; echo mine > mine.txt")
     recovered = sandferry(local_service, "recover", "run-recovered", "--wait")
     again = sandferry(local_service, "recover", "run-recovered")
 
@@ -113,9 +115,9 @@ def test_each_workspace_of_a_run_is_recovered(local_service: Service):
     run, boxes = "run-two-boxes", []
     for name in ("first", "second"):
         cloned = local_service.outcome(local_service.clone(local_service.public(name), run_id=run)).result
-        local_service.in_sandbox(cloned, run, f"ln -s /etc/passwd escape; echo {name} > mine.txt")
+        local_service.in_sandbox(cloned, run, f"{REFUSED}; echo {name} > mine.txt")
         local_service.outcome(local_service.copy_back(cloned, run))
-        local_service.in_sandbox(cloned, run, "rm escape")
+        local_service.in_sandbox(cloned, run, "git reset -q --hard HEAD~1")
         boxes.append(cloned)
     assert local_service.outcome(local_service.copy_back(boxes[1], run)).result["outcome"] == "succeeded"
 

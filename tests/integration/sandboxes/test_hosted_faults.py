@@ -122,7 +122,7 @@ class TestCommandsRunOnce:
         monkeypatch.setattr("worker.sandboxes.hosted.command._PATIENCE", 2.0)
         hosted_double.fault(faults.cut_before, skip=1, times=None, **COMMAND)
         with pytest.raises(OperationFailed) as failed:
-            sandbox.run(["sleep", "401"], deadline=Deadline.after(1))
+            sandbox.run(["sleep", "471"], deadline=Deadline.after(1))
         assert failed.value.failure.category is Category.TIMEOUT_AMBIGUOUS
 
     def test_garbage_for_an_answer(self, sandbox, hosted_provider, hosted_double):
