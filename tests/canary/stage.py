@@ -56,7 +56,11 @@ class Stage:
 
         def quiet() -> bool:
             self.made.send("maintenance.sweep", {"schema": 1}, queue="maintenance")
-            kept = [record for record in attempts.all() if record.envelope and record.run_id != "-"]
+            # What may have been made at a provider that gives no answer is looked for again and again: unsettled.
+            kept = [
+                record for record in attempts.all()
+                if record.envelope and record.run_id != "-" and not record.unsettled
+            ]  # fmt: skip
             return not kept
 
         until(quiet, seconds=30, pause=0.5, what="every outcome is confirmed")
