@@ -4,7 +4,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 # Test processes: most tests wait for a server or a countdown, so more than there are cores.
-JOBS ?= 4
+JOBS ?= 6
 TESTS ?=
 LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links
