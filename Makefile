@@ -23,7 +23,7 @@ start: $(STAMP) ## Run the whole service here, with an embedded Valkey, until Ct
 	@PATH="$(CURDIR)/$(BIN):$$PATH" exec honcho start
 
 test: $(STAMP) ## Run the tests; those that need Docker are skipped where there is no engine (not in CI)
-	@echo "==> running the tests ($(or $(TESTS),about ten minutes on two cores); Docker ones need an engine, see docs/development.md)"
+	@echo "==> running the tests ($(or $(TESTS),about a quarter of an hour on two cores); Docker ones need an engine, see docs/development.md)"
 	@$(BIN)/python -m tests.rig.docker_engine --optional -- $(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 lint: $(STAMP) ## Check format, lint, types, import arrows and shell scripts
