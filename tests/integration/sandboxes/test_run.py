@@ -131,19 +131,19 @@ class TestDeadline:
         done = sandbox.run(["sleep", "32"], deadline=Deadline.after(0.5))
         assert (done.ended_by, done.exit_code, done.signal) == (EndedBy.DEADLINE, None, "SIGTERM")
         assert time.monotonic() - begun < promptly(2)
-        assert not running(sandbox, "sleep 32")
+        assert not running(sandbox, "sleep 3232")
 
     def test_ends_one_that_ignores_term(self, sandbox):
-        script = "trap '' TERM; while :; do sleep 33; done"
+        script = "trap '' TERM; while :; do sleep 3333; done"
         done = sh(sandbox, script, Deadline.after(0.5))
         assert (done.ended_by, done.signal) == (EndedBy.DEADLINE, "SIGKILL")
-        assert not running(sandbox, "sleep 33")
+        assert not running(sandbox, "sleep 3333")
 
     def test_ends_the_whole_group(self, sandbox):
-        script = "trap '' TERM; (sleep 34 &) ; ( (sleep 34; true) & ) ; sleep 34"
+        script = "trap '' TERM; (sleep 3434 &) ; ( (sleep 3434; true) & ) ; sleep 3434"
         done = sh(sandbox, script, Deadline.after(0.5))
         assert done.ended_by is EndedBy.DEADLINE
-        assert not running(sandbox, "sleep 34")
+        assert not running(sandbox, "sleep 3434")
 
     def test_keeps_what_came_before(self, sandbox):
         done = sh(sandbox, "echo early; sleep 35", Deadline.after(0.7))
@@ -166,7 +166,7 @@ class TestDeadline:
         cancelled_at = []
 
         def cancel_once_it_runs():
-            wait_for(lambda: running(sandbox, "sleep 37"))
+            wait_for(lambda: running(sandbox, "sleep 3737"))
             cancelled_at.append(time.monotonic())
             cancel.set()
 
@@ -177,7 +177,7 @@ class TestDeadline:
         thread.join()
         assert done.ended_by is EndedBy.CANCELLED
         assert took < promptly(1)
-        assert not running(sandbox, "sleep 37")
+        assert not running(sandbox, "sleep 3737")
 
     def test_cancelled_before_it_began(self, sandbox):
         cancel = threading.Event()
