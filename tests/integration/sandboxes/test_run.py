@@ -128,7 +128,7 @@ class TestStreams:
 class TestDeadline:
     def test_ends_the_command(self, sandbox):
         begun = time.monotonic()
-        done = sandbox.run(["sleep", "32"], deadline=Deadline.after(0.5))
+        done = sandbox.run(["sleep", "3232"], deadline=Deadline.after(0.5))
         assert (done.ended_by, done.exit_code, done.signal) == (EndedBy.DEADLINE, None, "SIGTERM")
         assert time.monotonic() - begun < promptly(2)
         assert not running(sandbox, "sleep 3232")
@@ -172,7 +172,7 @@ class TestDeadline:
 
         thread = threading.Thread(target=cancel_once_it_runs)
         thread.start()
-        done = sandbox.run(["sleep", "37"], deadline=Deadline.after(20, cancel))
+        done = sandbox.run(["sleep", "3737"], deadline=Deadline.after(20, cancel))
         took = time.monotonic() - cancelled_at[0]
         thread.join()
         assert done.ended_by is EndedBy.CANCELLED
