@@ -65,7 +65,9 @@ class Memory:
         total = 0
         for process in psutil.Process(self.parent).children(recursive=True):
             try:
-                total += process.memory_info().rss
+                # Between its fork and its exec a git to be is its parent once more, in the same memory.
+                if process.ppid() == self.parent or not process.name().startswith("python"):
+                    total += process.memory_info().rss
             except psutil.NoSuchProcess:
                 continue
         return total
