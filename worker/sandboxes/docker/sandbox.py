@@ -67,14 +67,14 @@ class DockerSandbox:
         """See :meth:`worker.sandboxes.base.Sandbox.run`."""
         argv, built = checked_argv(argv), built_env(env)
         with self._engine(deadline, "run") as engine:
-            record = Record(f"{LAYOUT.scratch}/exec", record_name(self._tag), has_stdin=stdin is not None)
+            record = self._record(has_stdin=stdin is not None)
             if stdin is not None:
                 with files.spooled(stdin) as spool:
                     self._put(engine, (record.directory, record.stdin_name), spool, 0o600, deadline)
-            place = cwd or LAYOUT.workspace
-            with Command(engine, self.id, argv, env=built, cwd=place, record=record, deadline=deadline) as command:
-                completed = command.finish(output_limit)
-            return self._explained(engine, completed, deadline)
+            command = Command(
+                engine, self.id, argv, env=built, cwd=cwd or LAYOUT.workspace, record=record, deadline=deadline
+            )
+            return self._finished(engine, command, output_limit, deadline)
 
     def write(self, path: str, data: bytes | Iterable[bytes], *, deadline: Deadline, mode: int = 0o600) -> None:
         """See :meth:`worker.sandboxes.base.Sandbox.write`."""
@@ -113,10 +113,9 @@ class DockerSandbox:
         """
         argv = ["/bin/sh", "-c", scripts.READ, "sandferry", path, str(offset + 1), str(SEGMENT)]
         with self._engine(deadline, "read") as engine:
-            record = Record(f"{LAYOUT.scratch}/exec", record_name(self._tag))
-            env = built_env()
-            with Command(engine, self.id, argv, env=env, cwd="/", record=record, deadline=deadline) as command:
-                done = self._explained(engine, command.finish(SEGMENT, into=spool), deadline)
+            record = self._record()
+            command = Command(engine, self.id, argv, env=built_env(), cwd="/", record=record, deadline=deadline)
+            done = self._finished(engine, command, SEGMENT, deadline, into=spool)
         if done.ended_by is not EndedBy.ITSELF:
             deadline.check("sandbox", "read")
         raise_errno(1 if done.exit_code is None else done.exit_code, "read")
@@ -172,6 +171,16 @@ class DockerSandbox:
                 yield engine
             except APIError as exc:
                 raise lost_or_raised(engine, self.id, stage, exc) from exc
+
+    def _record(self, *, has_stdin: bool = False) -> Record:
+        return Record(f"{LAYOUT.scratch}/exec", record_name(self._tag), has_stdin=has_stdin)
+
+    def _finished(
+        self, engine: Engine, command: Command, limit: int, deadline: Deadline, into: IO[bytes] | None = None
+    ) -> Completed:
+        with command:
+            completed = command.finish(limit, into)
+        return self._explained(engine, completed, deadline)
 
     def _explained(self, engine: Engine, completed: Completed, deadline: Deadline) -> Completed:
         """Who sent a KILL that was not ours: the end of the container, its memory limit, or nobody knows."""
