@@ -147,12 +147,8 @@ def _contains(git: HostGit, commit: str, ancestor: str | None) -> bool:
 
 
 def _tree(git: HostGit, commit: str) -> str | None:
-    return _commit(git, commit, kind="tree")
-
-
-def _commit(git: HostGit, name: str, kind: str = "commit") -> str | None:
-    """The object that ``name`` leads to, if it is here."""
-    done = git.run("rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{{kind}}}", stage=STAGE)
+    """The tree of a commit, if that is here."""
+    done = git.run("rev-parse", "--verify", "-q", "--end-of-options", f"{commit}^{{tree}}", stage=STAGE)
     return done.stdout.decode("ascii").split()[-1] if done.exit_code == 0 else None
 
 

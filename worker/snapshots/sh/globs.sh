@@ -7,10 +7,18 @@ leave_out() {
     [ -s "$own/excluded" ] || return 0
     xargs -0 git ls-files --others --modified --deleted --exclude-standard -z -- <"$own/excluded" | lines | sort -u |
         omit excluded
-    before=$1
-    [ "$before" != none ] || before=$(git mktree </dev/null) || broke git $?
-    ask /dev/null git reset -q --pathspec-from-file="$own/excluded" --pathspec-file-nul "$before" || broke git $?
+    or_empty "$1"
+    put_back "$own/excluded" "$from"
 }
+
+# or_empty TREE: sets $from to it, or to the empty tree if that is none.
+or_empty() {
+    from=$1
+    [ "$from" != none ] || from=$(git mktree </dev/null) || broke git $?
+}
+
+# put_back FILE TREE: what the pathspecs of FILE mean is in our index as TREE has it.
+put_back() { ask /dev/null git reset -q --pathspec-from-file="$1" --pathspec-file-nul "$2" || broke git $?; }
 
 # Nested repositories, too, are left out: drops them from $own/nested. git lists them like a directory or a gitlink.
 leave_out_nested() {

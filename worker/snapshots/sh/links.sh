@@ -5,22 +5,21 @@
 # (worker/imports/links.py) counts; this is to let the rest of the work pass.
 leave_links() {
     [ "$links" = leave ] || return 0
-    from=$baseline
-    [ "$base" != none ] || from=$(git mktree </dev/null) || broke git $?
+    if [ "$base" = none ]; then or_empty none; else or_empty "$baseline"; fi
     compare "$from" || return 0 # objects are missing; what follows finds out which
     grep -q '^:[0-7]* 120000 ' "$own/raw" || return 0
-    git ls-files --stage -z | tr '\n\0' '\0\n' | sed -n '/^120000 /p' | tr '\n\0' '\0\n' | lines >"$own/candidates"
+    entries 120000 |
+        awk 'NR == FNR { if ($2 == "120000") new[$4]; next } $2 in new' "$own/raw" - >"$own/candidates"
     while IFS= read -r entry; do
         path=${entry#*	} id=${entry#120000 }
         id=${id%% *}
-        grep -q "^:[0-7]* 120000 [0-9a-f]* $id " "$own/raw" || continue
         target=$(git cat-file blob "$id" && echo .) || continue
         ! leads_out "${target%.}" "$path" || printf '%s\n' "$path"
     done <"$own/candidates" >"$own/names"
     [ -s "$own/names" ] || return 0
     omit unsafe_link <"$own/names"
     sed 's/^/:(top,literal)/' "$own/names" | zeros >"$own/specs"
-    ask /dev/null git reset -q --pathspec-from-file="$own/specs" --pathspec-file-nul "$from" || broke git $?
+    put_back "$own/specs" "$from"
     write_tree
 }
 

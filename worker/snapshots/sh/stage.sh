@@ -18,13 +18,16 @@ load_index() {
     fi
 }
 
+# entries MODE: lines "MODE <id> 0<tab><name>", the entries of our index that have it.
+entries() { git ls-files --stage -z | tr '\n\0' '\0\n' | sed -n "/^$1 /p" | tr '\n\0' '\0\n' | lines; }
+
 # Submodules: one that is checked out is its HEAD, one that is not is what the index says. git itself would run
 # `git status`, with their configuration and into their index, so it is kept away from them. A directory that is
 # no repository any more is its files, and what a link took the place of is gone. Leaves names in $own/apart; those checked out in $own/submodules too.
 place_gitlinks() {
     : >"$own/apart" && : >"$own/submodules"
     [ "$gitlinks" = yes ] || return 0
-    git ls-files --stage -z | tr '\n\0' '\0\n' | sed -n '/^160000 /p' | tr '\n\0' '\0\n' | lines >"$own/gitlinks"
+    entries 160000 >"$own/gitlinks"
     while IFS= read -r entry; do
         path=${entry#*	} known=${entry#160000 }
         known=${known%% *}
